@@ -14,37 +14,35 @@ final class Benchmarks {
    *
    * @param row what its output contains if the row ran, as a regular expression
    */
-  private record Script(String row, String... command) {}
+  private record Script(String row, String command) {}
+
+  private static final String MOMENT = " -wi 0 -i 1 -r 100ms";
 
   /** The scripts that need nothing but a JDK. */
   private static final List<Script> PORTABLE =
       List.of(
-          new Script("SoftDevices.copy .* us/op", "soft", "copy", "-wi", "0", "-i", "1", "-r", "1"),
           new Script(
-              "AnyDevice.write .* us/op",
-              "device",
-              "write",
-              "-wi",
-              "0",
-              "-i",
-              "1",
-              "-r",
-              "1",
-              "-p",
-              "batch=1",
-              "-bm",
-              "sample"),
-          new Script("\\| 10, Java \\| \\d", "connections", "10"));
+              "\\| pingPong, batch 1 \\| \\d", "run Operations.pingPong -p batch=1" + MOMENT),
+          new Script("\\| roundTrip \\| \\d", "run Channels.roundTrip -p transport=rdma" + MOMENT),
+          new Script("\\| 10, Java \\| \\d", "scale connections 10"));
 
   /** The scripts that need a C compiler and what src/nic/run has. */
   private static final List<Script> NATIVE =
       List.of(
-          new Script("\\| empty poll, batch 1 \\| \\d", "run", "--once", "empty poll, batch 1$"),
-          new Script("\\| poll, three fields read, batch 1 \\| \\d", "flight-recorder", "--once"),
-          new Script("\\| empty poll, batch 1 \\| \\d", "mlx5", "1", "empty poll"),
-          new Script("\\| SRD send, batch 1 \\| \\d", "efa", "1", "send 1"),
-          new Script("\\| 100 memory regions, mlx5 \\| \\d", "scale", "100"),
-          new Script("\\| without an archive \\| \\d", "start", "1"));
+          ofDataPath("ring"),
+          ofDataPath("mlx5"),
+          ofDataPath("efa"),
+          new Script(
+              "\\| post, batch 1 \\| \\d",
+              "compare --chart benchmarks/target/run.svg benchmarks/target/run.csv"),
+          new Script("\\| 100 memory regions, mlx5_0 \\| \\d", "scale objects 100"),
+          new Script("\\| without an archive \\| \\d", "start 1"));
+
+  private static Script ofDataPath(String device) {
+    return new Script(
+        "\\| post, batch 1 \\| [\\d.]+ \\| [\\d.]+ \\|",
+        "run DataPath.post$ -p batch=1 -p device=" + device + MOMENT);
+  }
 
   private final String classPath;
   private final Path logs;
@@ -71,10 +69,9 @@ final class Benchmarks {
   }
 
   private void run(Script script) throws IOException, InterruptedException {
-    String name = script.command[0];
-    Path log = logs.resolve(name + ".log");
-    String[] command = script.command.clone();
-    command[0] = Path.of("benchmarks", name).toAbsolutePath().toString();
+    Path log = logs.resolve("log");
+    String[] command = script.command.split(" ");
+    command[0] = Path.of("benchmarks", command[0]).toAbsolutePath().toString();
     ProcessBuilder builder =
         new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
     builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
@@ -86,10 +83,9 @@ final class Benchmarks {
       System.out.println(output);
       throw new IllegalStateException(
           "benchmarks/%s: exit status %d, or no row: %s"
-              .formatted(String.join(" ", script.command), status, script.row));
+              .formatted(script.command, status, script.row));
     }
     System.out.printf(
-        "benchmarks/%s: runs (%.1f s)%n",
-        String.join(" ", script.command), (System.nanoTime() - start) / 1e9);
+        "benchmarks/%s: runs (%.1f s)%n", script.command, (System.nanoTime() - start) / 1e9);
   }
 }

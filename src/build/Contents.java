@@ -22,6 +22,7 @@ final class Contents {
             TOOLS + "Main.class",
             TOOLS + "qualify/datapath.c",
             "picocli/CommandLine.class",
+            "com/google/gson/Gson.class",
             "org/HdrHistogram/Histogram.class")) {
       if (!inTools.contains(needed)) {
         throw new IllegalStateException(args[0] + "-tools.jar lacks " + needed);

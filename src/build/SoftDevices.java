@@ -1,14 +1,13 @@
 import java.io.File;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
-/**
- * Runs the device tests on two software devices: {@code src/lab/gaps/soft} lists those that are
- * skipped.
- */
+/** Runs the device tests on two software devices. */
 final class SoftDevices {
   private static final Map<String, String> DEVICES =
       Map.of(
@@ -20,22 +19,30 @@ final class SoftDevices {
           "VERBENA_ADDRESS6_A", "2001:db8::1",
           "VERBENA_ADDRESS6_B", "2001:db8::2");
 
-  private static final List<String> PACKAGES =
-      List.of("verbs", "packet", "internal", "cm", "tools", "docs", "sockets");
-
   private SoftDevices() {}
 
-  /** Takes the class path of the tests, the folder or jar of the tests, and one for reports. */
+  /**
+   * Takes the class path of the tests, the folder or jar of the tests, a folder for reports, and
+   * options of the JVM.
+   */
   public static void main(String[] args) throws IOException, InterruptedException {
+    Path log = Files.createDirectories(Path.of(args[2])).resolve("log");
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--add-modules=jdk.management,java.logging,java.xml,jdk.compiler,jdk.jfr");
     command.add("--enable-native-access=ALL-UNNAMED");
-    command.addAll(List.of("-cp", args[0], "dev.verbena.lab.LabMain", args[1]));
-    command.addAll(List.of(Path.of("src", "lab", "gaps", "soft").toString(), args[2]));
-    PACKAGES.forEach(name -> command.add("dev.verbena." + name + "."));
-    ProcessBuilder builder = new ProcessBuilder(command).directory(new File(".")).inheritIO();
+    command.addAll(Arrays.asList(args).subList(3, args.length));
+    command.addAll(List.of("-cp", args[0], "dev.verbena.lab.LabMain", args[1], args[2]));
+    ProcessBuilder builder =
+        new ProcessBuilder(command)
+            .directory(new File("."))
+            .inheritIO()
+            .redirectError(log.toFile());
     builder.environment().putAll(DEVICES);
-    System.exit(builder.start().waitFor());
+    int status = builder.start().waitFor();
+    if (status != 0) {
+      System.out.println("exit status " + status + "; what was logged: " + log);
+    }
+    System.exit(status);
   }
 }

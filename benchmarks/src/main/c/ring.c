@@ -8,7 +8,7 @@
  * it by its owner bit, decodes it and publishes the consumer index.
  *
  * Loaded in place of libibverbs, it gives the same queues to Java and to the C
- * loops at the end of this file, which use verbs.h as every C program does.
+ * loops of loops.c, which use verbs.h as every C program does.
  */
 #include <endian.h>
 #include <errno.h>
@@ -30,9 +30,6 @@
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_ENTRIES 4
 #define MAX_INLINE 256
-
-/* Queues made with this completion vector hand out their last completion for ever. */
-#define ENDLESS_VECTOR 1
 
 struct cqe {
 	uint64_t wr_id;
@@ -56,7 +53,6 @@ struct ring_cq {
 	uint32_t mask, shift;
 	uint32_t producer, consumer;
 	volatile __be32 consumer_record;
-	int endless;
 	struct cqe *current;
 };
 
@@ -306,8 +302,6 @@ static struct cqe *next_cqe(struct ring_cq *cq)
 {
 	struct cqe *cqe;
 
-	if (cq->endless)
-		return &cq->cqes[0];
 	cqe = &cq->cqes[cq->consumer & cq->mask];
 	if (cqe->phase != !((cq->consumer >> cq->shift) & 1))
 		return NULL;
@@ -346,8 +340,7 @@ static int ring_poll_cq(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
 		wc->imm_data = cqe->imm;
 		wc->qp_num = be32toh(cqe->qp_num);
 		wc->wc_flags = cqe->flags;
-		if (!cq->endless)
-			consume(cq, cqe);
+		consume(cq, cqe);
 	}
 	if (n)
 		cq->consumer_record = htobe32(cq->consumer & 0xffffff);
@@ -385,8 +378,7 @@ static int ring_next_poll(struct ibv_cq_ex *ex)
 {
 	struct ring_cq *cq = (struct ring_cq *)ex;
 
-	if (!cq->endless)
-		consume(cq, cq->current);
+	consume(cq, cq->current);
 	cq->current = next_cqe(cq);
 	if (!cq->current)
 		return ENOENT;
@@ -399,7 +391,7 @@ static void ring_end_poll(struct ibv_cq_ex *ex)
 {
 	struct ring_cq *cq = (struct ring_cq *)ex;
 
-	if (cq->current && !cq->endless)
+	if (cq->current)
 		consume(cq, cq->current);
 	cq->consumer_record = htobe32(cq->consumer & 0xffffff);
 	pthread_spin_unlock(&cq->lock);
@@ -504,7 +496,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
 
 /* Control path */
 
-static struct ring_cq *new_cq(struct ibv_context *context, int entries, int vector)
+static struct ring_cq *new_cq(struct ibv_context *context, int entries)
 {
 	struct ring_cq *cq = zeroed(sizeof *cq);
 	uint32_t n = power_of_two((uint32_t)entries);
@@ -514,7 +506,6 @@ static struct ring_cq *new_cq(struct ibv_context *context, int entries, int vect
 	cq->mask = n - 1;
 	cq->shift = log_two(n);
 	cq->cqes = zeroed(n * sizeof *cq->cqes);
-	cq->endless = vector == ENDLESS_VECTOR;
 	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
 	return cq;
 }
@@ -524,13 +515,14 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, vo
 {
 	(void)cq_context;
 	(void)channel;
-	return (struct ibv_cq *)new_cq(context, entries, vector);
+	(void)vector;
+	return (struct ibv_cq *)new_cq(context, entries);
 }
 
 static struct ibv_cq_ex *ring_create_cq_ex(struct ibv_context *context,
 					   struct ibv_cq_init_attr_ex *attr)
 {
-	struct ring_cq *cq = new_cq(context, (int)attr->cqe, (int)attr->comp_vector);
+	struct ring_cq *cq = new_cq(context, (int)attr->cqe);
 
 	cq->ex.start_poll = ring_start_poll;
 	cq->ex.next_poll = ring_next_poll;
@@ -730,204 +722,4 @@ EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	free(verbs_get_ctx(context));
 	return 0;
-}
-
-/*
- * The C side of the comparison: what a careful C program does. Each loop works on
- * preformatted requests, patches id and buffer of each, posts, polls, and reads
- * status, id and length of every completion. They return a sum that depends on
- * all they read, so that nothing can be left out.
- */
-#define MAX_BATCH 64
-#define BUFFER_SIZE 64
-
-static int poll_all(struct ibv_cq *cq, struct ibv_wc *wc, int batch, uint64_t *sum)
-{
-	for (int done = 0; done < batch;) {
-		int n = ibv_poll_cq(cq, batch - done, wc);
-
-		if (n < 0)
-			return n;
-		for (int i = 0; i < n; i++) {
-			if (wc[i].status != IBV_WC_SUCCESS)
-				return -1;
-			*sum += wc[i].wr_id + wc[i].byte_len;
-		}
-		done += n;
-	}
-	return 0;
-}
-
-static void format_sends(struct ibv_send_wr *wrs, struct ibv_sge *sges, struct ibv_mr *mr,
-			 int batch, int entries, unsigned int flags)
-{
-	memset(wrs, 0, sizeof *wrs * (size_t)batch);
-	for (int i = 0; i < batch; i++) {
-		wrs[i].next = i + 1 < batch ? &wrs[i + 1] : NULL;
-		wrs[i].sg_list = &sges[i * MAX_ENTRIES];
-		wrs[i].num_sge = entries;
-		wrs[i].opcode = IBV_WR_SEND;
-		wrs[i].send_flags = flags;
-		for (int e = 0; e < entries; e++) {
-			sges[i * MAX_ENTRIES + e].addr = (uintptr_t)mr->addr;
-			sges[i * MAX_ENTRIES + e].length = BUFFER_SIZE;
-			sges[i * MAX_ENTRIES + e].lkey = mr->lkey;
-		}
-	}
-}
-
-static void patch_entry(struct ibv_sge *sge, struct ibv_mr *mr, uint64_t slot)
-{
-	sge->addr = (uintptr_t)mr->addr + slot * BUFFER_SIZE;
-	sge->length = BUFFER_SIZE;
-	sge->lkey = mr->lkey;
-}
-
-EXPORT uint64_t loop_send(struct ibv_qp *qp, struct ibv_cq *cq, struct ibv_mr *mr, int batch,
-			  int entries, long rounds)
-{
-	struct ibv_send_wr wrs[MAX_BATCH], *bad;
-	struct ibv_sge sges[MAX_BATCH * MAX_ENTRIES];
-	struct ibv_wc wc[MAX_BATCH];
-	uint64_t sum = 0, id = 0;
-
-	format_sends(wrs, sges, mr, batch, entries, IBV_SEND_SIGNALED);
-	for (long round = 0; round < rounds; round++) {
-		for (int i = 0; i < batch; i++) {
-			wrs[i].wr_id = id++;
-			for (int e = 0; e < entries; e++)
-				patch_entry(&sges[i * MAX_ENTRIES + e], mr, id & 63);
-		}
-		if (ibv_post_send(qp, wrs, &bad) || poll_all(cq, wc, batch, &sum))
-			return ~0ull;
-	}
-	return sum;
-}
-
-EXPORT uint64_t loop_send_inline(struct ibv_qp *qp, struct ibv_cq *cq, struct ibv_mr *mr, int batch,
-				 long rounds)
-{
-	struct ibv_send_wr wrs[MAX_BATCH], *bad;
-	struct ibv_sge sges[MAX_BATCH * MAX_ENTRIES];
-	struct ibv_wc wc[MAX_BATCH];
-	uint64_t sum = 0, id = 0;
-
-	format_sends(wrs, sges, mr, batch, 1, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
-	for (int i = 0; i < batch; i++)
-		sges[i * MAX_ENTRIES].addr += (uint64_t)i * BUFFER_SIZE;
-	for (long round = 0; round < rounds; round++) {
-		for (int i = 0; i < batch; i++) {
-			wrs[i].wr_id = id++;
-			*(volatile uint64_t *)(uintptr_t)sges[i * MAX_ENTRIES].addr = id;
-		}
-		if (ibv_post_send(qp, wrs, &bad) || poll_all(cq, wc, batch, &sum))
-			return ~0ull;
-	}
-	return sum;
-}
-
-EXPORT uint64_t loop_post(struct ibv_qp *qp, struct ibv_mr *mr, int batch, long rounds)
-{
-	struct ibv_send_wr wrs[MAX_BATCH], *bad;
-	struct ibv_sge sges[MAX_BATCH * MAX_ENTRIES];
-	uint64_t id = 0;
-
-	format_sends(wrs, sges, mr, batch, 1, 0);
-	for (long round = 0; round < rounds; round++) {
-		for (int i = 0; i < batch; i++) {
-			wrs[i].wr_id = id++;
-			patch_entry(&sges[i * MAX_ENTRIES], mr, id & 63);
-		}
-		if (ibv_post_send(qp, wrs, &bad))
-			return ~0ull;
-	}
-	return id;
-}
-
-EXPORT uint64_t loop_receive(struct ibv_qp *qp, struct ibv_cq *cq, struct ibv_mr *mr, int batch,
-			     long rounds)
-{
-	struct ibv_recv_wr wrs[MAX_BATCH], *bad;
-	struct ibv_sge sges[MAX_BATCH];
-	struct ibv_wc wc[MAX_BATCH];
-	uint64_t sum = 0, id = 0;
-
-	for (int i = 0; i < batch; i++) {
-		wrs[i].next = i + 1 < batch ? &wrs[i + 1] : NULL;
-		wrs[i].sg_list = &sges[i];
-		wrs[i].num_sge = 1;
-	}
-	for (long round = 0; round < rounds; round++) {
-		for (int i = 0; i < batch; i++) {
-			wrs[i].wr_id = id++;
-			patch_entry(&sges[i], mr, id & 63);
-		}
-		if (ibv_post_recv(qp, wrs, &bad) || poll_all(cq, wc, batch, &sum))
-			return ~0ull;
-	}
-	return sum;
-}
-
-EXPORT uint64_t loop_poll(struct ibv_cq *cq, int batch, long rounds)
-{
-	struct ibv_wc wc[MAX_BATCH];
-	uint64_t sum = 0;
-
-	for (long round = 0; round < rounds; round++)
-		if (poll_all(cq, wc, batch, &sum))
-			return ~0ull;
-	return sum;
-}
-
-EXPORT uint64_t loop_empty_poll(struct ibv_cq *cq, int batch, long rounds)
-{
-	struct ibv_wc wc[MAX_BATCH];
-	uint64_t sum = 0;
-
-	for (long round = 0; round < rounds; round++)
-		sum += (uint64_t)ibv_poll_cq(cq, batch, wc);
-	return sum;
-}
-
-EXPORT uint64_t loop_wr(struct ibv_qp *qp, struct ibv_cq *cq, struct ibv_mr *mr, int batch,
-			long rounds)
-{
-	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
-	struct ibv_wc wc[MAX_BATCH];
-	uint64_t sum = 0, id = 0;
-
-	for (long round = 0; round < rounds; round++) {
-		ibv_wr_start(ex);
-		for (int i = 0; i < batch; i++) {
-			ex->wr_id = id++;
-			ex->wr_flags = IBV_SEND_SIGNALED;
-			ibv_wr_send(ex);
-			ibv_wr_set_sge(ex, mr->lkey,
-				       (uintptr_t)mr->addr + (id & 63) * BUFFER_SIZE, BUFFER_SIZE);
-		}
-		if (ibv_wr_complete(ex) || poll_all(cq, wc, batch, &sum))
-			return ~0ull;
-	}
-	return sum;
-}
-
-EXPORT uint64_t loop_cursor(struct ibv_cq *ibcq, int batch, long rounds)
-{
-	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)ibcq;
-	struct ibv_poll_cq_attr attr = {0};
-	uint64_t sum = 0;
-
-	for (long round = 0; round < rounds; round++) {
-		if (ibv_start_poll(cq, &attr))
-			return ~0ull;
-		for (int i = 0;;) {
-			if (cq->status != IBV_WC_SUCCESS)
-				return ~0ull;
-			sum += cq->wr_id + ibv_wc_read_byte_len(cq);
-			if (++i == batch || ibv_next_poll(cq))
-				break;
-		}
-		ibv_end_poll(cq);
-	}
-	return sum;
 }

@@ -1,2 +1,4 @@
-/** The exceptions, error numbers, constants and flags of C that all packages of this library use. */
+/**
+ * The exceptions, error numbers, constants and flags of C that all packages of this library use.
+ */
 package dev.verbena;

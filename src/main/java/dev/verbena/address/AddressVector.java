@@ -2,6 +2,7 @@ package dev.verbena.address;
 
 import dev.verbena.internal.Codes;
 import dev.verbena.internal.Ranges;
+import dev.verbena.internal.foreign.Segments;
 import dev.verbena.raw.ibv_ah_attr;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
@@ -194,6 +195,7 @@ public final class AddressVector {
    * @param attributes a {@code struct ibv_ah_attr}
    */
   public void writeTo(MemorySegment attributes) {
+    Segments.writable(attributes, ibv_ah_attr.sizeof());
     route.ifPresent(global -> global.writeTo(ibv_ah_attr.grh(attributes)));
     ibv_ah_attr.is_global(attributes, (byte) (route.isPresent() ? 1 : 0));
     ibv_ah_attr.dlid(attributes, (short) lid);
@@ -210,6 +212,7 @@ public final class AddressVector {
    * @return the path, or empty if the struct contains no port, as before state RTR
    */
   public static Optional<AddressVector> readFrom(MemorySegment attributes) {
+    Segments.readable(attributes, ibv_ah_attr.sizeof());
     int port = Byte.toUnsignedInt(ibv_ah_attr.port_num(attributes));
     if (port == 0) {
       return Optional.empty();

@@ -83,6 +83,7 @@ public record Gid(long subnetPrefix, long interfaceId) {
    * @return the GID
    */
   public static Gid readFrom(MemorySegment gid) {
+    requireSize(gid);
     return new Gid(gid.get(BIG_ENDIAN, 0), gid.get(BIG_ENDIAN, Long.BYTES));
   }
 
@@ -92,8 +93,16 @@ public record Gid(long subnetPrefix, long interfaceId) {
    * @param gid a {@code struct ibv_gid}
    */
   public void writeTo(MemorySegment gid) {
+    requireSize(gid);
     gid.set(BIG_ENDIAN, 0, subnetPrefix);
     gid.set(BIG_ENDIAN, Long.BYTES, interfaceId);
+  }
+
+  private static void requireSize(MemorySegment gid) {
+    if (gid.byteSize() < SIZE) {
+      throw new IllegalArgumentException(
+          "a struct ibv_gid has " + SIZE + " bytes, the segment has " + gid.byteSize());
+    }
   }
 
   /**

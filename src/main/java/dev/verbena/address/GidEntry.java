@@ -2,6 +2,7 @@ package dev.verbena.address;
 
 import dev.verbena.internal.AttributeText;
 import dev.verbena.internal.Codes;
+import dev.verbena.internal.foreign.Segments;
 import dev.verbena.raw.ibv_gid_entry;
 import dev.verbena.verbs.Port;
 import java.lang.foreign.MemorySegment;
@@ -43,6 +44,7 @@ public final class GidEntry {
    * @return the entry
    */
   public static GidEntry readFrom(MemorySegment entry) {
+    Segments.readable(entry, ibv_gid_entry.sizeof());
     return new GidEntry(
         Gid.readFrom(ibv_gid_entry.gid(entry)),
         ibv_gid_entry.gid_index(entry),

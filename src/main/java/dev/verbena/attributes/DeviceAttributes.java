@@ -3,6 +3,7 @@ package dev.verbena.attributes;
 import dev.verbena.FlagSet;
 import dev.verbena.internal.AttributeText;
 import dev.verbena.internal.Codes;
+import dev.verbena.internal.foreign.Segments;
 import dev.verbena.raw.ibv_device_attr;
 import dev.verbena.raw.ibv_device_attr_ex;
 import java.lang.foreign.MemorySegment;
@@ -24,6 +25,7 @@ public final class DeviceAttributes {
    * @param struct a {@code struct ibv_device_attr_ex}, which is not written to any more
    */
   public DeviceAttributes(MemorySegment struct) {
+    Segments.readable(struct, ibv_device_attr_ex.sizeof());
     this.struct = struct.asReadOnly();
     this.basic = ibv_device_attr_ex.orig_attr(this.struct);
   }

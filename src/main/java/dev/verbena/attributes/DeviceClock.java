@@ -30,8 +30,12 @@ public final class DeviceClock {
    *
    * @param kilohertz the frequency in kHz
    * @param mask the bits of a time
+   * @throws IllegalArgumentException if the frequency is not positive
    */
   public DeviceClock(long kilohertz, long mask) {
+    if (kilohertz <= 0) {
+      throw new IllegalArgumentException("the frequency must be positive: " + kilohertz);
+    }
     this.kilohertz = kilohertz;
     this.mask = mask;
   }

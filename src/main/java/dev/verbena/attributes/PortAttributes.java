@@ -4,6 +4,7 @@ import dev.verbena.FlagSet;
 import dev.verbena.address.Mtu;
 import dev.verbena.internal.AttributeText;
 import dev.verbena.internal.Codes;
+import dev.verbena.internal.foreign.Segments;
 import dev.verbena.raw.ibv_port_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.verbs.Port;
@@ -22,6 +23,7 @@ public final class PortAttributes {
    * @param struct a {@code struct ibv_port_attr}, which is not written to any more
    */
   public PortAttributes(MemorySegment struct) {
+    Segments.readable(struct, ibv_port_attr.sizeof());
     this.struct = struct.asReadOnly();
   }
 

@@ -96,119 +96,87 @@ public final class AddressInfo {
   }
 
   /**
-   * Returns the flags of the result.
-   *
-   * @return the flags; {@link AddressInfoFlag#PASSIVE} for an address to listen on
+   * {@return the flags of the result; {@link AddressInfoFlag#PASSIVE} for an address to listen on}
    */
   public FlagSet<AddressInfoFlag> flags() {
     return FlagSet.of(AddressInfoFlag.class, Integer.toUnsignedLong(flags));
   }
 
   /**
-   * Returns whether this is an address to listen on.
-   *
-   * @return true for a result of a {@linkplain AddressQuery#passive passive} query
+   * {@return whether this is an address to listen on, from a {@linkplain AddressQuery#passive
+   * passive} query}
    */
   public boolean isPassive() {
     return flags().contains(AddressInfoFlag.PASSIVE);
   }
 
   /**
-   * Returns the address family, in Linux's numbers.
-   *
-   * @return 2 for IPv4 ({@code AF_INET}), 10 for IPv6 ({@code AF_INET6}), 27 for InfiniBand ({@code
-   *     AF_IB})
+   * {@return the address family, in Linux's numbers: 2 for IPv4 ({@code AF_INET}), 10 for IPv6
+   * ({@code AF_INET6}), 27 for InfiniBand ({@code AF_IB})}
    */
   public int family() {
     return family;
   }
 
-  /**
-   * Returns the port space.
-   *
-   * @return the port space; empty if librdmacm returned none or an unknown one
-   */
+  /** {@return the port space; empty if librdmacm returned none or an unknown one} */
   public Optional<PortSpace> portSpace() {
     return PortSpace.find(portSpace);
   }
 
   /**
-   * Returns the queue pair type of the service, in C's numbers.
-   *
-   * @return the value of {@code IBV_QPT_RC}, {@code IBV_QPT_UD} or another constant
+   * {@return the queue pair type of the service, in C's numbers: the value of {@code IBV_QPT_RC},
+   * {@code IBV_QPT_UD} or another constant}
    */
   public int queuePairType() {
     return queuePairType;
   }
 
-  /**
-   * Returns the source address.
-   *
-   * @return the address, or empty if there is none or it is no IP address
-   */
+  /** {@return the source address, or empty if there is none or it is no IP address} */
   public Optional<InetSocketAddress> source() {
     return address(source);
   }
 
-  /**
-   * Returns the destination address.
-   *
-   * @return the address, or empty if there is none or it is no IP address
-   */
+  /** {@return the destination address, or empty if there is none or it is no IP address} */
   public Optional<InetSocketAddress> destination() {
     return address(destination);
   }
 
   /**
-   * Returns the source address as a C struct, of any family.
-   *
-   * @return the bytes of the {@code sockaddr}; empty if there is none
+   * {@return the bytes of the source address as a C struct ({@code sockaddr}), of any family; empty
+   * if there is none}
    */
   public byte[] sourceBytes() {
     return source.clone();
   }
 
   /**
-   * Returns the destination address as a C struct, of any family.
-   *
-   * @return the bytes of the {@code sockaddr}; empty if there is none
+   * {@return the bytes of the destination address as a C struct ({@code sockaddr}), of any family;
+   * empty if there is none}
    */
   public byte[] destinationBytes() {
     return destination.clone();
   }
 
-  /**
-   * Returns the canonical name of the source.
-   *
-   * @return the name, or empty if librdmacm did not resolve it
-   */
+  /** {@return the canonical name of the source, or empty if librdmacm did not resolve it} */
   public Optional<String> sourceName() {
     return Optional.ofNullable(sourceName);
   }
 
-  /**
-   * Returns the canonical name of the destination.
-   *
-   * @return the name, or empty if librdmacm did not resolve it
-   */
+  /** {@return the canonical name of the destination, or empty if librdmacm did not resolve it} */
   public Optional<String> destinationName() {
     return Optional.ofNullable(destinationName);
   }
 
   /**
-   * Returns the route.
-   *
-   * @return {@code struct ibv_path_data}s, for {@link ConnectionOptions#path}; empty if there is
-   *     none
+   * {@return the {@code struct ibv_path_data}s of the route, for {@link ConnectionOptions#path};
+   * empty if there is none}
    */
   public byte[] route() {
     return route.clone();
   }
 
   /**
-   * Returns the data that must precede the private data of a connection request.
-   *
-   * @return the bytes; usually empty
+   * {@return the bytes that must precede the private data of a connection request; usually empty}
    */
   public byte[] connectData() {
     return connect.clone();

@@ -33,11 +33,7 @@ public enum AddressInfoFlag implements NativeFlag {
     return mask;
   }
 
-  /**
-   * Returns the bit of the flag in C.
-   *
-   * @return a mask with one bit
-   */
+  /** {@return the bit of the flag in C, a mask with one bit} */
   @Override
   public long bit() {
     return bit;

@@ -148,58 +148,43 @@ public final class ConnectionEvent {
         : Memory.at(pointer.address(), Byte.toUnsignedLong(length)).toArray(ValueLayout.JAVA_BYTE);
   }
 
-  /**
-   * Returns the type of the event.
-   *
-   * @return the type
-   */
+  /** {@return the type of the event} */
   public EventType type() {
     return type;
   }
 
   /**
-   * Returns the number of the type: {@code enum rdma_cm_event_type}.
-   *
-   * @return the number, also if the type is {@link EventType#UNKNOWN} to this library
+   * {@return the number of the type ({@code enum rdma_cm_event_type}), also if the type is {@link
+   * EventType#UNKNOWN} to this library}
    */
   public int code() {
     return code;
   }
 
   /**
-   * Returns the identifier that the event concerns.
-   *
-   * @return the identifier; for a {@link EventType#CONNECT_REQUEST} a new one, to be closed by the
-   *     caller
+   * {@return the identifier that the event concerns; for a {@link EventType#CONNECT_REQUEST} a new
+   * one, to be closed by the caller}
    */
   public ConnectionId id() {
     return id;
   }
 
-  /**
-   * Returns the listening identifier of a connection request.
-   *
-   * @return the listening identifier of a {@link EventType#CONNECT_REQUEST}, otherwise empty
-   */
+  /** {@return the listening identifier of a {@link EventType#CONNECT_REQUEST}, otherwise empty} */
   public Optional<ConnectionId> listener() {
     return Optional.ofNullable(listener);
   }
 
   /**
-   * Returns the status of the event.
-   *
-   * @return 0 for success; usually a negative errno, or -1 if librdmacm itself failed; for {@link
-   *     EventType#REJECTED}, and for {@link EventType#UNREACHABLE} of a datagram service, the
-   *     transport's code of the reason
+   * {@return the status of the event: 0 for success; usually a negative errno, or -1 if librdmacm
+   * itself failed; for {@link EventType#REJECTED}, and for {@link EventType#UNREACHABLE} of a
+   * datagram service, the transport's code of the reason}
    */
   public int status() {
     return status;
   }
 
   /**
-   * Returns the reason of a rejection.
-   *
-   * @return the reason of a {@link EventType#REJECTED} over InfiniBand or RoCE, otherwise empty
+   * {@return the reason of a {@link EventType#REJECTED} over InfiniBand or RoCE, otherwise empty}
    */
   public Optional<RejectReason> rejectReason() {
     return type == EventType.REJECTED && status > 0
@@ -208,57 +193,48 @@ public final class ConnectionEvent {
   }
 
   /**
-   * Returns the private data of the peer.
-   *
-   * @return a copy of the bytes, which the transport may have padded with zeros; empty if there are
-   *     none
+   * {@return a copy of the private data of the peer, which the transport may have padded with
+   * zeros; empty if there is none}
    */
   public byte[] privateData() {
     return privateData.clone();
   }
 
   /**
-   * Returns the connection parameters of the peer.
-   *
-   * @return the parameters of a request, a response, or an established connection; otherwise empty
+   * {@return the connection parameters of the peer, in a request, a response, or an established
+   * connection; otherwise empty}
    */
   public Optional<ConnectionParameters> connection() {
     return Optional.ofNullable(connection);
   }
 
   /**
-   * Returns the parameters to send to a datagram service or multicast group.
-   *
-   * @return the parameters of an established datagram service or of a joined multicast group;
-   *     otherwise empty
+   * {@return the parameters to send to an established datagram service or a joined multicast group;
+   * otherwise empty}
    */
   public Optional<DatagramParameters> datagram() {
     return Optional.ofNullable(datagram);
   }
 
   /**
-   * Returns the argument of the event.
-   *
-   * @return for a multicast event the context of the join, for a {@link EventType#USER} event the
-   *     argument that was written; otherwise 0
+   * {@return the argument of the event: for a multicast event the context of the join, for a {@link
+   * EventType#USER} event the argument that was written; otherwise 0}
    */
   public long argument() {
     return argument;
   }
 
   /**
-   * Returns whether the event reports a failure.
-   *
-   * @return true for errors, rejections and the removal of the device
+   * {@return whether the event reports a failure: an error, a rejection or the removal of the
+   * device}
    */
   public boolean isFailure() {
     return type.isFailure() || (status != 0 && type != EventType.USER);
   }
 
   /**
-   * Returns a description of the event and its status.
-   *
-   * @return for example {@code rejected: no listener on the port}
+   * {@return a description of the event and its status, for example {@code rejected: no listener on
+   * the port}}
    */
   public String description() {
     if (status == 0 || type == EventType.USER) {

@@ -55,20 +55,17 @@ public final class ConnectionException extends RdmaException {
   }
 
   /**
-   * Returns the event, with its status and the private data of the peer.
-   *
-   * @return the event; null in a deserialized exception
+   * {@return the event, with its status and the private data of the peer; null in a deserialized
+   * exception}
    */
   public @Nullable ConnectionEvent event() {
     return event;
   }
 
   /**
-   * Returns whether another connection may succeed.
-   *
-   * @return true if the peer cannot be reached, has no listener, refuses for lack of resources, or
-   *     has disconnected, and if the device is removed; false if the program of the peer rejects
-   *     the connection, or does not accept its parameters
+   * {@return whether another connection may succeed: true if the peer cannot be reached, has no
+   * listener, refuses for lack of resources, or has disconnected, and if the device is removed;
+   * false if the program of the peer rejects the connection, or does not accept its parameters}
    */
   @Override
   public boolean isTransient() {

@@ -67,9 +67,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ConnectionId extends Resource {
 
-  /** The maximum timeout of librdmacm. */
-  private static final Duration LONGEST = Duration.ofMillis(Integer.MAX_VALUE);
-
   private final NativeId nativeId;
   private final PortSpace portSpace;
   private final boolean datagram;
@@ -206,7 +203,7 @@ public final class ConnectionId extends Resource {
   public void resolveAddress(
       @Nullable InetSocketAddress local, InetSocketAddress peer, Duration timeout) {
     Objects.requireNonNull(peer, "peer");
-    int millis = millis(timeout);
+    int millis = Deadline.millis(timeout);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment source = SocketAddresses.write(local, arena);
       MemorySegment destination = SocketAddresses.write(peer, arena);
@@ -228,7 +225,7 @@ public final class ConnectionId extends Resource {
    */
   public void resolveRoute(Duration timeout) {
     nativeId.requireDevice();
-    int millis = millis(timeout);
+    int millis = Deadline.millis(timeout);
     try {
       nativeId.call((rdmacm, id) -> rdmacm.rdma_resolve_route(id, millis));
     } catch (VerbsException e) {
@@ -238,19 +235,16 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Returns the local address: {@code rdma_get_local_addr}.
-   *
-   * @return the address, or empty before binding and for an address that is no IP address
+   * {@return the local address ({@code rdma_get_local_addr}), or empty before binding and for an
+   * address that is no IP address}
    */
   public Optional<InetSocketAddress> localAddress() {
     return nativeId.read(id -> SocketAddresses.read(RdmaCma.rdma_get_local_addr(id.address())));
   }
 
   /**
-   * Returns the peer's address: {@code rdma_get_peer_addr}.
-   *
-   * @return the address, or empty before resolution, on a listener, and for an address that is no
-   *     IP address
+   * {@return the peer's address ({@code rdma_get_peer_addr}), or empty before resolution, on a
+   * listener, and for an address that is no IP address}
    */
   public Optional<InetSocketAddress> peerAddress() {
     // librdmacm returns zeros for no address, in the family of the local address.
@@ -259,20 +253,12 @@ public final class ConnectionId extends Resource {
         .filter(peer -> peer.getPort() != 0 || !peer.getAddress().isAnyLocalAddress());
   }
 
-  /**
-   * Returns the local port: {@code rdma_get_src_port}.
-   *
-   * @return the port, or 0 before binding
-   */
+  /** {@return the local port ({@code rdma_get_src_port}), or 0 before binding} */
   public int localPort() {
     return port(nativeId.read(id -> nativeId.rdmacm().rdma_get_src_port(id.address())));
   }
 
-  /**
-   * Returns the peer's port: {@code rdma_get_dst_port}.
-   *
-   * @return the port, or 0 without a peer
-   */
+  /** {@return the peer's port ({@code rdma_get_dst_port}), or 0 without a peer} */
   public int peerPort() {
     return port(nativeId.read(id -> nativeId.rdmacm().rdma_get_dst_port(id.address())));
   }
@@ -505,10 +491,8 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Returns the event channel of the identifier.
-   *
-   * @return the channel; empty in synchronous mode and for the identifier of an {@link Endpoint},
-   *     which shares its channel with others
+   * {@return the event channel of the identifier; empty in synchronous mode and for the identifier
+   * of an {@link Endpoint}, which shares its channel with others}
    */
   public Optional<EventChannel> channel() {
     return Optional.ofNullable(channel).filter(events -> !events.isOfEndpoints());
@@ -517,10 +501,9 @@ public final class ConnectionId extends Resource {
   // Queues
 
   /**
-   * Returns the protection domain of the identifier's queues.
+   * {@return the protection domain of the identifier's queue pair; without one the domain that the
+   * identifier was created with, or else librdmacm's default domain of the device}
    *
-   * @return the domain of its queue pair; without one the domain that the identifier was created
-   *     with, or else librdmacm's default domain of the device
    * @throws IllegalStateException if the identifier is not bound to a device
    */
   public ProtectionDomain domain() {
@@ -530,73 +513,51 @@ public final class ConnectionId extends Resource {
 
   // Attributes
 
-  /**
-   * Returns the port space.
-   *
-   * @return the port space that the identifier was created with
-   */
+  /** {@return the port space that the identifier was created with} */
   public PortSpace portSpace() {
     return portSpace;
   }
 
   /**
-   * Returns whether this is a datagram service instead of a connection.
-   *
-   * @return true if its queue pair is of type UD
+   * {@return whether this is a datagram service, with a queue pair of type UD, instead of a
+   * connection}
    */
   public boolean isDatagram() {
     return datagram;
   }
 
-  /**
-   * Returns the options of the identifier.
-   *
-   * @return the options
-   */
+  /** {@return the options of the identifier} */
   public ConnectionOptions options() {
     return new ConnectionOptions(nativeId);
   }
 
-  /**
-   * Returns the queues of the identifier.
-   *
-   * @return the queues
-   */
+  /** {@return the queues of the identifier} */
   public ConnectionQueues queues() {
     return queues;
   }
 
   /**
-   * Returns the queue pair of the identifier.
-   *
-   * @return the queue pair that {@link #queues} created last, or empty if there is none
+   * {@return the queue pair of the identifier that {@link #queues} created last, or empty if there
+   * is none}
    */
   public Optional<QueuePair> queuePair() {
     return queues.queuePair();
   }
 
-  /**
-   * Returns the operations to connect a queue pair that librdmacm did not create.
-   *
-   * @return the operations
-   */
+  /** {@return the operations to connect a queue pair that librdmacm did not create} */
   public ForeignQueuePair foreignQueuePair() {
     return new ForeignQueuePair(nativeId);
   }
 
-  /**
-   * Returns the operations on multicast groups.
-   *
-   * @return the operations
-   */
+  /** {@return the operations on multicast groups} */
   public Multicast multicast() {
     return multicast;
   }
 
   /**
-   * Returns the context of the device that the identifier is bound to.
+   * {@return the context of the device that the identifier is bound to, shared by all identifiers
+   * of the device}
    *
-   * @return the context, shared by all identifiers of the device
    * @throws IllegalStateException if the identifier is not bound to a device
    */
   public Context context() {
@@ -604,19 +565,16 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Returns whether the identifier is bound to a device: after binding to the address of a device,
-   * after address resolution, and in a connection request.
-   *
-   * @return true if it is
+   * {@return whether the identifier is bound to a device: after binding to the address of a device,
+   * after address resolution, and in a connection request}
    */
   public boolean hasDevice() {
     return nativeId.hasDevice();
   }
 
   /**
-   * Returns the number of the device port that the identifier is bound to.
-   *
-   * @return the port, or 0 before binding to a device
+   * {@return the number of the device port that the identifier is bound to, or 0 before binding to
+   * a device}
    */
   public int portNumber() {
     return Byte.toUnsignedInt(nativeId.read(rdma_cm_id::port_num));
@@ -654,10 +612,9 @@ public final class ConnectionId extends Resource {
   }
 
   /**
-   * Returns the last event of an identifier in {@linkplain SynchronousMode synchronous mode}, with
-   * the private data of the peer.
-   *
-   * @return the event, or empty if there is none or the identifier is not in synchronous mode
+   * {@return the last event of an identifier in {@linkplain SynchronousMode synchronous mode}, with
+   * the private data of the peer; empty if there is none or the identifier is not in synchronous
+   * mode}
    */
   public Optional<ConnectionEvent> lastEvent() {
     return nativeId.hasChannel() ? Optional.empty() : Optional.ofNullable(lastEvent);
@@ -696,18 +653,6 @@ public final class ConnectionId extends Resource {
   private VerbsException explained(
       VerbsException e, String doing, @Nullable InetSocketAddress address) {
     return Explanation.add(e, doing + " of " + this + AddressAdvice.on(e.errno(), address));
-  }
-
-  /**
-   * Returns the milliseconds of a timeout as an int; a longer timeout is limited to the maximum.
-   */
-  private static int millis(Duration timeout) {
-    if (!timeout.isPositive()) {
-      throw new IllegalArgumentException("timeout must be positive: " + timeout);
-    }
-    return timeout.compareTo(LONGEST) >= 0
-        ? Integer.MAX_VALUE
-        : (int) Math.max(1, timeout.toMillis());
   }
 
   /** Stores the addresses for {@link #toString} after the struct is freed. */

@@ -5,7 +5,8 @@ import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Objects;
+import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,32 +31,48 @@ public final class ConnectionParameters {
    * RNR retry count of 7, which is unlimited. librdmacm's default is 7 for both; but with a retry
    * count of 7 Soft-RoCE retransmits without limit to a remote side that no longer exists.
    */
-  public static final ConnectionParameters DEFAULT =
-      new ConnectionParameters(MAXIMUM, MAXIMUM, false, 6, 7, false, 0);
+  public static final ConnectionParameters DEFAULT = new ConnectionParameters(new Values());
 
-  private final int responderResources;
-  private final int initiatorDepth;
-  private final boolean flowControl;
-  private final int retryCount;
-  private final int rnrRetryCount;
-  private final boolean sharedReceiveQueue;
-  private final int queuePairNumber;
+  /** The values of parameters; not changed once they belong to parameters. */
+  private static final class Values implements Cloneable {
+    private int responderResources = MAXIMUM;
+    private int initiatorDepth = MAXIMUM;
+    private boolean flowControl;
+    private int retryCount = 6;
+    private int rnrRetryCount = 7;
+    private boolean sharedReceiveQueue;
+    private int queuePairNumber;
 
-  private ConnectionParameters(
-      int responderResources,
-      int initiatorDepth,
-      boolean flowControl,
-      int retryCount,
-      int rnrRetryCount,
-      boolean sharedReceiveQueue,
-      int queuePairNumber) {
-    this.responderResources = depth("responder resources", responderResources);
-    this.initiatorDepth = depth("initiator depth", initiatorDepth);
-    this.flowControl = flowControl;
-    this.retryCount = Arguments.range("retry count", retryCount, 0, 7);
-    this.rnrRetryCount = Arguments.range("RNR retry count", rnrRetryCount, 0, 7);
-    this.sharedReceiveQueue = sharedReceiveQueue;
-    this.queuePairNumber = queuePairNumber;
+    Values copy() {
+      try {
+        return (Values) clone();
+      } catch (CloneNotSupportedException e) {
+        throw new AssertionError(e);
+      }
+    }
+
+    List<Object> all() {
+      return List.of(
+          responderResources,
+          initiatorDepth,
+          flowControl,
+          retryCount,
+          rnrRetryCount,
+          sharedReceiveQueue,
+          queuePairNumber);
+    }
+  }
+
+  private final Values values;
+
+  private ConnectionParameters(Values values) {
+    this.values = values;
+  }
+
+  private ConnectionParameters with(Consumer<Values> change) {
+    Values changed = values.copy();
+    change.accept(changed);
+    return new ConnectionParameters(changed);
   }
 
   private static int depth(String what, int depth) {
@@ -63,204 +80,121 @@ public final class ConnectionParameters {
   }
 
   /**
-   * Returns these parameters with another number of outstanding reads and atomics in both
-   * directions: {@code responder_resources} and {@code initiator_depth}.
+   * {@return these parameters with another number of outstanding reads and atomics in both
+   * directions: {@code responder_resources} and {@code initiator_depth}}
    *
    * @param depth the number, 0 to 254, or {@link #MAXIMUM}
-   * @return the parameters
    */
   public ConnectionParameters withReadDepth(int depth) {
     return withResponderResources(depth).withInitiatorDepth(depth);
   }
 
   /**
-   * Returns these parameters with another number of outstanding reads and atomics of the remote
-   * side that this side can process: {@code responder_resources}.
+   * {@return these parameters with another number of outstanding reads and atomics of the remote
+   * side that this side can process: {@code responder_resources}}
    *
    * @param resources 0 to 254, or {@link #MAXIMUM}
-   * @return the parameters
    */
   public ConnectionParameters withResponderResources(int resources) {
-    return new ConnectionParameters(
-        resources,
-        initiatorDepth,
-        flowControl,
-        retryCount,
-        rnrRetryCount,
-        sharedReceiveQueue,
-        queuePairNumber);
+    return with(v -> v.responderResources = depth("responder resources", resources));
   }
 
   /**
-   * Returns these parameters with another number of outstanding reads and atomics of this side:
-   * {@code initiator_depth}.
+   * {@return these parameters with another number of outstanding reads and atomics of this side:
+   * {@code initiator_depth}}
    *
    * @param depth the number, 0 to 254, or {@link #MAXIMUM}
-   * @return the parameters
    */
   public ConnectionParameters withInitiatorDepth(int depth) {
-    return new ConnectionParameters(
-        responderResources,
-        depth,
-        flowControl,
-        retryCount,
-        rnrRetryCount,
-        sharedReceiveQueue,
-        queuePairNumber);
+    return with(v -> v.initiatorDepth = depth("initiator depth", depth));
   }
 
   /**
-   * Returns these parameters with hardware flow control declared as available: {@code
-   * flow_control}. It is exchanged, but not applied.
-   *
-   * @return the parameters
+   * {@return these parameters with hardware flow control declared as available: {@code
+   * flow_control}} It is exchanged, but not applied.
    */
   public ConnectionParameters withFlowControl() {
-    return new ConnectionParameters(
-        responderResources,
-        initiatorDepth,
-        true,
-        retryCount,
-        rnrRetryCount,
-        sharedReceiveQueue,
-        queuePairNumber);
+    return with(v -> v.flowControl = true);
   }
 
   /**
-   * Returns these parameters with another retry count: {@code retry_count}. Ignored by {@code
+   * {@return these parameters with another retry count: {@code retry_count}} Ignored by {@code
    * accept}.
    *
    * @param count the number of retransmissions of a packet before the connection fails, 0 to 7;
    *     unlimited on Soft-RoCE if it is 7
-   * @return the parameters
    */
   public ConnectionParameters withRetryCount(int count) {
-    return new ConnectionParameters(
-        responderResources,
-        initiatorDepth,
-        flowControl,
-        count,
-        rnrRetryCount,
-        sharedReceiveQueue,
-        queuePairNumber);
+    return with(v -> v.retryCount = Arguments.range("retry count", count, 0, 7));
   }
 
   /**
-   * Returns these parameters with another RNR retry count: {@code rnr_retry_count}.
+   * {@return these parameters with another RNR retry count: {@code rnr_retry_count}}
    *
    * @param count the number of retransmissions to a remote side without a posted receive request, 0
    *     to 7, where 7 is unlimited
-   * @return the parameters
    */
   public ConnectionParameters withRnrRetryCount(int count) {
-    return new ConnectionParameters(
-        responderResources,
-        initiatorDepth,
-        flowControl,
-        retryCount,
-        count,
-        sharedReceiveQueue,
-        queuePairNumber);
+    return with(v -> v.rnrRetryCount = Arguments.range("RNR retry count", count, 0, 7));
   }
 
   /**
-   * Returns these parameters for a queue pair with a shared receive queue: {@code srq}. Only used
+   * {@return these parameters for a queue pair with a shared receive queue: {@code srq}} Only used
    * for an identifier without a queue pair.
-   *
-   * @return the parameters
    */
   public ConnectionParameters withSharedReceiveQueue() {
-    return new ConnectionParameters(
-        responderResources,
-        initiatorDepth,
-        flowControl,
-        retryCount,
-        rnrRetryCount,
-        true,
-        queuePairNumber);
+    return with(v -> v.sharedReceiveQueue = true);
   }
 
   /**
-   * Returns these parameters for a queue pair that does not belong to the identifier: {@code
-   * qp_num}. Only used for an identifier without a queue pair.
+   * {@return these parameters for a queue pair that does not belong to the identifier: {@code
+   * qp_num}} Only used for an identifier without a queue pair.
    *
    * @param number the queue pair number (QPN)
-   * @return the parameters
    */
   public ConnectionParameters withQueuePairNumber(int number) {
-    return new ConnectionParameters(
-        responderResources,
-        initiatorDepth,
-        flowControl,
-        retryCount,
-        rnrRetryCount,
-        sharedReceiveQueue,
-        number);
+    return with(v -> v.queuePairNumber = number);
   }
 
   /**
-   * Returns the number of outstanding reads and atomics of the remote side that this side can
-   * process; in an event, the initiator depth of the remote side.
-   *
-   * @return 0 to 255
+   * {@return the number of outstanding reads and atomics of the remote side that this side can
+   * process, 0 to 255; in an event, the initiator depth of the remote side}
    */
   public int responderResources() {
-    return responderResources;
+    return values.responderResources;
   }
 
   /**
-   * Returns the number of outstanding reads and atomics of this side; in an event, the responder
-   * resources of the remote side.
-   *
-   * @return 0 to 255
+   * {@return the number of outstanding reads and atomics of this side, 0 to 255; in an event, the
+   * responder resources of the remote side}
    */
   public int initiatorDepth() {
-    return initiatorDepth;
+    return values.initiatorDepth;
   }
 
-  /**
-   * Returns whether hardware flow control is declared as available.
-   *
-   * @return the declaration
-   */
+  /** {@return whether hardware flow control is declared as available} */
   public boolean hasFlowControl() {
-    return flowControl;
+    return values.flowControl;
   }
 
-  /**
-   * Returns the retry count.
-   *
-   * @return 0 to 7
-   */
+  /** {@return the retry count, 0 to 7} */
   public int retryCount() {
-    return retryCount;
+    return values.retryCount;
   }
 
-  /**
-   * Returns the RNR retry count.
-   *
-   * @return 0 to 7, where 7 is unlimited
-   */
+  /** {@return the RNR retry count, 0 to 7, where 7 is unlimited} */
   public int rnrRetryCount() {
-    return rnrRetryCount;
+    return values.rnrRetryCount;
   }
 
-  /**
-   * Returns whether the queue pair has a shared receive queue.
-   *
-   * @return whether it has one
-   */
+  /** {@return whether the queue pair has a shared receive queue} */
   public boolean hasSharedReceiveQueue() {
-    return sharedReceiveQueue;
+    return values.sharedReceiveQueue;
   }
 
-  /**
-   * Returns the queue pair number (QPN).
-   *
-   * @return the number; in an event, that of the remote side
-   */
+  /** {@return the queue pair number (QPN); in an event, that of the remote side} */
   public int queuePairNumber() {
-    return queuePairNumber;
+    return values.queuePairNumber;
   }
 
   /** Writes the C struct, with private data. */
@@ -273,62 +207,43 @@ public final class ConnectionParameters {
   }
 
   void writeTo(MemorySegment param) {
-    rdma_conn_param.responder_resources(param, (byte) responderResources);
-    rdma_conn_param.initiator_depth(param, (byte) initiatorDepth);
-    rdma_conn_param.flow_control(param, (byte) (flowControl ? 1 : 0));
-    rdma_conn_param.retry_count(param, (byte) retryCount);
-    rdma_conn_param.rnr_retry_count(param, (byte) rnrRetryCount);
-    rdma_conn_param.srq(param, (byte) (sharedReceiveQueue ? 1 : 0));
-    rdma_conn_param.qp_num(param, queuePairNumber);
+    rdma_conn_param.responder_resources(param, (byte) values.responderResources);
+    rdma_conn_param.initiator_depth(param, (byte) values.initiatorDepth);
+    rdma_conn_param.flow_control(param, (byte) (values.flowControl ? 1 : 0));
+    rdma_conn_param.retry_count(param, (byte) values.retryCount);
+    rdma_conn_param.rnr_retry_count(param, (byte) values.rnrRetryCount);
+    rdma_conn_param.srq(param, (byte) (values.sharedReceiveQueue ? 1 : 0));
+    rdma_conn_param.qp_num(param, values.queuePairNumber);
   }
 
   static ConnectionParameters readFrom(MemorySegment param) {
-    return new ConnectionParameters(
-        Byte.toUnsignedInt(rdma_conn_param.responder_resources(param)),
-        Byte.toUnsignedInt(rdma_conn_param.initiator_depth(param)),
-        rdma_conn_param.flow_control(param) != 0,
-        // Three bits each in the messages of the connection manager.
-        rdma_conn_param.retry_count(param) & 7,
-        rdma_conn_param.rnr_retry_count(param) & 7,
-        rdma_conn_param.srq(param) != 0,
-        rdma_conn_param.qp_num(param));
+    return DEFAULT.with(
+        v -> {
+          v.responderResources = Byte.toUnsignedInt(rdma_conn_param.responder_resources(param));
+          v.initiatorDepth = Byte.toUnsignedInt(rdma_conn_param.initiator_depth(param));
+          v.flowControl = rdma_conn_param.flow_control(param) != 0;
+          // Three bits each in the messages of the connection manager.
+          v.retryCount = rdma_conn_param.retry_count(param) & 7;
+          v.rnrRetryCount = rdma_conn_param.rnr_retry_count(param) & 7;
+          v.sharedReceiveQueue = rdma_conn_param.srq(param) != 0;
+          v.queuePairNumber = rdma_conn_param.qp_num(param);
+        });
   }
 
   @Override
   public boolean equals(@Nullable Object other) {
-    return other instanceof ConnectionParameters that
-        && that.responderResources == responderResources
-        && that.initiatorDepth == initiatorDepth
-        && that.flowControl == flowControl
-        && that.retryCount == retryCount
-        && that.rnrRetryCount == rnrRetryCount
-        && that.sharedReceiveQueue == sharedReceiveQueue
-        && that.queuePairNumber == queuePairNumber;
+    return other instanceof ConnectionParameters that && that.values.all().equals(values.all());
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(
-        responderResources,
-        initiatorDepth,
-        flowControl,
-        retryCount,
-        rnrRetryCount,
-        sharedReceiveQueue,
-        queuePairNumber);
+    return values.all().hashCode();
   }
 
   @Override
   public String toString() {
     return ("responder_resources=%d, initiator_depth=%d, flow_control=%b, retry_count=%d,"
             + " rnr_retry_count=%d, srq=%b, qp_num=0x%x")
-        .formatted(
-            responderResources,
-            initiatorDepth,
-            flowControl,
-            retryCount,
-            rnrRetryCount,
-            sharedReceiveQueue,
-            queuePairNumber);
+        .formatted(values.all().toArray());
   }
 }

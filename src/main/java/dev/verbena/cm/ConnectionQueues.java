@@ -11,6 +11,7 @@ import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
@@ -19,6 +20,7 @@ import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.LongFunction;
@@ -40,8 +42,8 @@ public final class ConnectionQueues {
   private QueuePair queuePair;
   private CompletionQueue sendCompletions;
   private CompletionQueue receiveCompletions;
-  private CompletionEvents sendEvents;
-  private CompletionEvents receiveEvents;
+  private CompletionWaiter sendWaiter;
+  private CompletionWaiter receiveWaiter;
   private SharedReceiveQueue sharedReceives;
 
   ConnectionQueues(NativeId id, HomeDomain home) {
@@ -119,9 +121,8 @@ public final class ConnectionQueues {
                 attributes -> rdma_cm_id.qp(struct).address(), qp -> destroyWithCompletionQueues()),
             parents);
     sendCompletions = borrow(rdma_cm_id.send_cq_channel(struct), rdma_cm_id.send_cq(struct));
-    sendEvents = events(sendCompletions);
     receiveCompletions = borrow(rdma_cm_id.recv_cq_channel(struct), rdma_cm_id.recv_cq(struct));
-    receiveEvents = events(receiveCompletions);
+    createWaiters();
   }
 
   private CompletionQueue borrow(MemorySegment channel, MemorySegment queue) {
@@ -131,8 +132,9 @@ public final class ConnectionQueues {
         Memory.at(queue.address(), ibv_cq.sizeof()));
   }
 
-  private static CompletionEvents events(CompletionQueue queue) {
-    return new CompletionEvents(queue.channel().orElseThrow());
+  private void createWaiters() {
+    sendWaiter = new CompletionWaiter(sendCompletions, Duration.ZERO);
+    receiveWaiter = new CompletionWaiter(receiveCompletions, Duration.ZERO);
   }
 
   /**
@@ -148,8 +150,7 @@ public final class ConnectionQueues {
     Core.of(channel).closeWith(id.owner());
     sendCompletions = create(channel, capacity.sendRequests());
     receiveCompletions = create(channel, capacity.receiveRequests());
-    sendEvents = new CompletionEvents(channel);
-    receiveEvents = sendEvents;
+    createWaiters();
     QueuePairBuilder builder =
         domain
             .queuePair(QueuePairType.RC)
@@ -287,19 +288,14 @@ public final class ConnectionQueues {
     }
   }
 
-  /**
-   * Returns the queue pair of the identifier.
-   *
-   * @return the queue pair created last, or empty if there is none
-   */
+  /** {@return the queue pair of the identifier that was created last, or empty if there is none} */
   public Optional<QueuePair> queuePair() {
     return Optional.ofNullable(queuePair).filter(QueuePair::isOpen);
   }
 
   /**
-   * Returns the shared receive queue of the identifier.
-   *
-   * @return the queue created last, or empty if there is none
+   * {@return the shared receive queue of the identifier that was created last, or empty if there is
+   * none}
    */
   public Optional<SharedReceiveQueue> sharedReceiveQueue() {
     return Optional.ofNullable(sharedReceives).filter(SharedReceiveQueue::isOpen);
@@ -340,13 +336,7 @@ public final class ConnectionQueues {
    * @throws IllegalStateException if librdmacm created no queue pair with completion queues
    */
   public Transfers transfers() {
-    CompletionQueue sends = sendCompletions();
-    return new Transfers(
-        queuePair,
-        sharedReceiveQueue().orElse(null),
-        sends,
-        receiveCompletions(),
-        sendEvents,
-        receiveEvents);
+    CompletionQueue _ = sendCompletions(); // Of a queue pair that is open.
+    return new Transfers(queuePair, sharedReceiveQueue().orElse(null), sendWaiter, receiveWaiter);
   }
 }

@@ -61,132 +61,120 @@ public final class ConnectionSettings {
   }
 
   /**
-   * Returns these settings with another maximum size of a message. The default is 4096. The smaller
-   * one of both sides applies.
+   * {@return these settings with another maximum size of a message} The default is 4096. The
+   * smaller one of both sides applies.
    *
    * @param size the size in bytes, at least 1
-   * @return the settings
    */
   public ConnectionSettings withMessageSize(int size) {
     return with(v -> v.messageSize = Arguments.range("message size", size, 1, Integer.MAX_VALUE));
   }
 
   /**
-   * Returns these settings with another number of messages that can arrive before they are
-   * received. The default is 16.
+   * {@return these settings with another number of messages that can arrive before they are
+   * received} The default is 16.
    *
    * @param count the number of receive requests, each with a buffer for a message
-   * @return the settings
    */
   public ConnectionSettings withReceives(int count) {
     return with(v -> v.receives = Arguments.range("number of receive requests", count, 1, 1 << 20));
   }
 
   /**
-   * Returns these settings with another number of outstanding send requests. The default is 16.
+   * {@return these settings with another number of outstanding send requests} The default is 16.
    *
    * @param count the number of send requests, each with a buffer for a message
-   * @return the settings
    */
   public ConnectionSettings withSends(int count) {
     return with(v -> v.sends = Arguments.range("number of send requests", count, 1, 1 << 20));
   }
 
   /**
-   * Returns these settings with other connection parameters. The default is {@link
+   * {@return these settings with other connection parameters} The default is {@link
    * ConnectionParameters#DEFAULT} with an RNR retry count of 6: with 7 a sender waits without limit
    * for a remote side that does not receive.
    *
    * @param parameters the parameters
-   * @return the settings
    */
   public ConnectionSettings withParameters(ConnectionParameters parameters) {
     return with(v -> v.parameters = Objects.requireNonNull(parameters, "parameters"));
   }
 
   /**
-   * Returns these settings with private data, which is sent with the connection request or its
-   * acceptance. The default is none.
+   * {@return these settings with private data, which is sent with the connection request or its
+   * acceptance} The default is none.
    *
    * @param bytes the data: with IP addresses over RoCE at most 48 bytes to connect and 188 to
    *     accept, 8 less than an {@link Endpoint} can send
-   * @return the settings
    */
   public ConnectionSettings withPrivateData(byte[] bytes) {
     return with(v -> v.privateData = bytes.clone());
   }
 
   /**
-   * Returns these settings with a local address. By default the routing table selects it.
+   * {@return these settings with a local address} By default the routing table selects it.
    *
    * @param address the local address
-   * @return the settings
    */
   public ConnectionSettings withLocalAddress(InetSocketAddress address) {
     return with(v -> v.local = Objects.requireNonNull(address, "address"));
   }
 
   /**
-   * Returns these settings with another timeout of the establishment. The default is ten seconds.
+   * {@return these settings with another timeout of the establishment} The default is ten seconds.
    *
    * @param timeout the maximum time until the connection is established
-   * @return the settings
    */
   public ConnectionSettings withTimeout(Duration timeout) {
     return with(v -> v.timeout = Objects.requireNonNull(timeout, "timeout"));
   }
 
   /**
-   * Returns these settings with another local ACK timeout of the queue pair ({@code
-   * RDMA_OPTION_ID_ACK_TIMEOUT}). By default RDMA CM chooses it: over RoCE Linux takes code 17, 537
+   * {@return these settings with another local ACK timeout of the queue pair ({@code
+   * RDMA_OPTION_ID_ACK_TIMEOUT})} By default RDMA CM chooses it: over RoCE Linux takes code 17, 537
    * milliseconds, so that each lost packet that no later one reveals delays the connection by half
    * a second or more. The active side's applies to both ends unless the passive side sets its own.
    *
    * @param timeout the timeout
-   * @return the settings
    */
   public ConnectionSettings withAckTimeout(AckTimeout timeout) {
     return with(v -> v.ackTimeout = Objects.requireNonNull(timeout, "timeout"));
   }
 
   /**
-   * Returns these settings with a type of service of the packets ({@code RDMA_OPTION_ID_TOS}): over
-   * RoCE v2 the traffic class, whose upper six bits are the DSCP. It is a setting of the active
-   * side; the passive side answers with the same. By default the kernel chooses it.
+   * {@return these settings with a type of service of the packets ({@code RDMA_OPTION_ID_TOS}):
+   * over RoCE v2 the traffic class, whose upper six bits are the DSCP} It is a setting of the
+   * active side; the passive side answers with the same. By default the kernel chooses it.
    *
    * @param value the type of service, 0 to 255
-   * @return the settings
    */
   public ConnectionSettings withTypeOfService(int value) {
     return with(v -> v.typeOfService = Arguments.range("type of service", value, 0, 255));
   }
 
   /**
-   * Returns these settings with permission to use a {@linkplain #withLocalAddress local address}
-   * and port that other connections of this kind use, too ({@code RDMA_OPTION_ID_REUSEADDR}). It is
+   * {@return these settings with permission to use a {@linkplain #withLocalAddress local address}
+   * and port that other connections of this kind use, too ({@code RDMA_OPTION_ID_REUSEADDR})} It is
    * a setting of the active side; for a listener see {@link Listener#open(PortSpace,
    * InetSocketAddress, int, Consumer)}.
-   *
-   * @return the settings
    */
   public ConnectionSettings withAddressReuse() {
     return with(v -> v.reusesAddress = true);
   }
 
   /**
-   * Returns these settings with another reaction to a change of the network interface's hardware
-   * address. The default is {@link AddressChange#IGNORE}.
+   * {@return these settings with another reaction to a change of the network interface's hardware
+   * address} The default is {@link AddressChange#IGNORE}.
    *
    * @param reaction the reaction
-   * @return the settings
    */
   public ConnectionSettings withAddressChange(AddressChange reaction) {
     return with(v -> v.addressChange = Objects.requireNonNull(reaction, "reaction"));
   }
 
   /**
-   * Returns these settings with a keep-alive, which is off by default. If no message arrived and no
-   * request completed for the interval, the connection writes zero bytes to the peer's memory,
+   * {@return these settings with a keep-alive, which is off by default} If no message arrived and
+   * no request completed for the interval, the connection writes zero bytes to the peer's memory,
    * which the peer's device acknowledges without its program. If that does not complete within the
    * same interval again, or the retry count is exhausted, the connection ends: {@link
    * Connection#receive()} and the calls of a {@link RequestClient} throw, and a {@link
@@ -194,7 +182,6 @@ public final class ConnectionSettings {
    * outstanding, such as a long RDMA read: the device retries it, as often as the retry count says.
    *
    * @param interval the interval, at least one millisecond and at most a day
-   * @return the settings
    */
   public ConnectionSettings withKeepAlive(Duration interval) {
     if (interval.compareTo(Duration.ofMillis(1)) < 0
@@ -220,12 +207,11 @@ public final class ConnectionSettings {
   }
 
   /**
-   * Returns these settings with another time for which a {@link RequestClient} or a {@link
-   * RequestServer} polls before it waits for a completion event. The default is zero, to wait at
+   * {@return these settings with another time for which a {@link RequestClient} or a {@link
+   * RequestServer} polls before it waits for a completion event} The default is zero, to wait at
    * once. Longer than an answer takes, it has the lowest latency and uses a processor.
    *
    * @param time the time, not negative
-   * @return the settings
    */
   public ConnectionSettings withSpin(Duration time) {
     if (time.isNegative()) {
@@ -234,119 +220,75 @@ public final class ConnectionSettings {
     return with(v -> v.spin = time);
   }
 
-  /**
-   * Returns the maximum size of a message.
-   *
-   * @return the size in bytes
-   */
+  /** {@return the maximum size of a message in bytes} */
   public int messageSize() {
     return values.messageSize;
   }
 
   /**
-   * Returns the number of messages that can arrive before they are received.
-   *
-   * @return the number of receive requests
+   * {@return the number of messages that can arrive before they are received, that is of receive
+   * requests}
    */
   public int receives() {
     return values.receives;
   }
 
-  /**
-   * Returns the number of outstanding send requests.
-   *
-   * @return the number
-   */
+  /** {@return the number of outstanding send requests} */
   public int sends() {
     return values.sends;
   }
 
-  /**
-   * Returns the connection parameters.
-   *
-   * @return the parameters
-   */
+  /** {@return the connection parameters} */
   public ConnectionParameters parameters() {
     return values.parameters;
   }
 
-  /**
-   * Returns the private data.
-   *
-   * @return a copy of the bytes
-   */
+  /** {@return a copy of the private data} */
   public byte[] privateData() {
     return values.privateData.clone();
   }
 
-  /**
-   * Returns the local address.
-   *
-   * @return the address; empty if the routing table selects it
-   */
+  /** {@return the local address; empty if the routing table selects it} */
   public Optional<InetSocketAddress> localAddress() {
     return Optional.ofNullable(values.local);
   }
 
-  /**
-   * Returns the timeout of the establishment.
-   *
-   * @return the maximum time
-   */
+  /** {@return the timeout of the establishment} */
   public Duration timeout() {
     return values.timeout;
   }
 
-  /**
-   * Returns the local ACK timeout.
-   *
-   * @return the timeout; empty for that of RDMA CM
-   */
+  /** {@return the local ACK timeout; empty for that of RDMA CM} */
   public Optional<AckTimeout> ackTimeout() {
     return Optional.ofNullable(values.ackTimeout);
   }
 
-  /**
-   * Returns the type of service.
-   *
-   * @return 0 to 255; empty for that of RDMA CM
-   */
+  /** {@return the type of service, 0 to 255; empty for that of RDMA CM} */
   public OptionalInt typeOfService() {
     return values.typeOfService < 0 ? OptionalInt.empty() : OptionalInt.of(values.typeOfService);
   }
 
   /**
-   * Returns whether the local address may be in use by other connections.
-   *
-   * @return true after {@link #withAddressReuse}
+   * {@return whether the local address may be in use by other connections: {@link
+   * #withAddressReuse}}
    */
   public boolean reusesAddress() {
     return values.reusesAddress;
   }
 
-  /**
-   * Returns what happens when the hardware address of the network interface changes.
-   *
-   * @return the reaction
-   */
+  /** {@return the reaction to a change of the network interface's hardware address} */
   public AddressChange addressChange() {
     return values.addressChange;
   }
 
-  /**
-   * Returns the interval of the keep-alive.
-   *
-   * @return the interval; empty if it is off
-   */
+  /** {@return the interval of the keep-alive; empty if it is off} */
   public Optional<Duration> keepAlive() {
     return Optional.ofNullable(values.keepAlive);
   }
 
   /**
-   * Returns how long a {@link RequestClient} or a {@link RequestServer} polls before it waits for a
-   * completion event.
-   *
-   * @return the time
+   * {@return how long a {@link RequestClient} or a {@link RequestServer} polls before it waits for
+   * a completion event}
    */
   public Duration spin() {
     return values.spin;

@@ -43,10 +43,8 @@ public final class Contexts {
   private Contexts() {}
 
   /**
-   * Returns the contexts of all devices that RDMA CM can use: {@code rdma_get_devices} and {@code
-   * rdma_free_devices}.
-   *
-   * @return the contexts; closing one closes the objects created from it, but not the device
+   * {@return the contexts of all devices that RDMA CM can use ({@code rdma_get_devices} and {@code
+   * rdma_free_devices}); closing one closes the objects created from it, but not the device}
    */
   public static List<Context> list() {
     return list(Providers.system().rdmacm());

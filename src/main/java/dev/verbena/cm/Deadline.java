@@ -8,6 +8,9 @@ final class Deadline {
   /** A timeout that is unlimited. */
   static final Duration FOR_EVER = Duration.ofDays(100_000);
 
+  /** The maximum timeout of librdmacm. */
+  private static final Duration LONGEST = Duration.ofMillis(Integer.MAX_VALUE);
+
   /** No deadline. */
   static final Deadline NEVER = new Deadline(Long.MAX_VALUE);
 
@@ -46,5 +49,17 @@ final class Deadline {
 
   private long left() {
     return nanos == Long.MAX_VALUE ? nanos : nanos - (System.nanoTime() - start);
+  }
+
+  /**
+   * Returns the milliseconds of a timeout as an int; a longer timeout is limited to the maximum.
+   */
+  static int millis(Duration timeout) {
+    if (!timeout.isPositive()) {
+      throw new IllegalArgumentException("timeout must be positive: " + timeout);
+    }
+    return timeout.compareTo(LONGEST) >= 0
+        ? Integer.MAX_VALUE
+        : (int) Math.max(1, timeout.toMillis());
   }
 }

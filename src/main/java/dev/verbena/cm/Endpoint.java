@@ -6,6 +6,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
+import dev.verbena.internal.Resolution;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.values.QueuePairState;
 import java.net.InetSocketAddress;
@@ -56,12 +57,6 @@ import org.jspecify.annotations.Nullable;
  * rdma_connect(3)}, {@code rdma_accept(3)}.
  */
 public final class Endpoint implements AutoCloseable {
-  /**
-   * The timeout of one address resolution, which is then repeated. The kernel misses a neighbour's
-   * reply that arrives immediately before it starts to wait, until the timeout expires.
-   */
-  private static final Duration ATTEMPT = Duration.ofMillis(250);
-
   private final EndpointChannel channel;
   private final ConnectionId id;
   private final @Nullable ConnectionEvent request;
@@ -172,9 +167,8 @@ public final class Endpoint implements AutoCloseable {
    *     ConnectionOptions#typeOfService}, before its address is resolved
    * @return an endpoint, ready to create a queue pair and to {@link #connect}, to be closed by the
    *     caller
-   * @throws ConnectionException if the address or the route cannot be resolved
-   * @throws RdmaTimeoutException if the timeout expires
    * @throws InterruptedException if the thread is interrupted
+   * @see #resolve(PortSpace, InetSocketAddress, InetSocketAddress, Duration)
    */
   public static Endpoint resolve(
       PortSpace portSpace,
@@ -209,18 +203,29 @@ public final class Endpoint implements AutoCloseable {
     }
   }
 
+  /** Resolves the address of a peer as settings say. */
+  static Endpoint resolve(InetSocketAddress peer, ConnectionSettings settings)
+      throws InterruptedException {
+    return resolve(
+        PortSpace.TCP,
+        settings.localAddress().orElse(null),
+        peer,
+        settings.timeout(),
+        settings::setActive);
+  }
+
   private void resolveAddress(
       @Nullable InetSocketAddress local, InetSocketAddress peer, Deadline deadline)
       throws InterruptedException {
     boolean resolved = false;
     while (!resolved) {
       Duration remaining = remaining("rdma_resolve_addr", deadline);
-      id.resolveAddress(local, peer, remaining.compareTo(ATTEMPT) < 0 ? remaining : ATTEMPT);
+      id.resolveAddress(local, peer, Resolution.attempt(remaining));
       try {
         await("rdma_resolve_addr", EventType.ADDR_RESOLVED, deadline);
         resolved = true;
       } catch (ConnectionException e) {
-        if (e.event().status() != -Errno.ETIMEDOUT) {
+        if (!Resolution.mayRepeat(e.event().status())) {
           throw e;
         }
       }
@@ -450,30 +455,22 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
-   * Returns the identifier, with its queue pair, addresses and options. Its events are read by this
-   * endpoint.
-   *
-   * @return the identifier
+   * {@return the identifier, with its queue pair, addresses and options; its events are read by
+   * this endpoint}
    */
   public ConnectionId id() {
     return id;
   }
 
-  /**
-   * Returns the connection request of the peer.
-   *
-   * @return the {@link EventType#CONNECT_REQUEST}, or empty on the active side
-   */
+  /** {@return the {@link EventType#CONNECT_REQUEST} of the peer, or empty on the active side} */
   public Optional<ConnectionEvent> request() {
     return Optional.ofNullable(request);
   }
 
   /**
-   * Returns the event that ended the connection.
-   *
-   * @return the {@link EventType#DISCONNECTED} or {@link EventType#DEVICE_REMOVAL}, also {@link
-   *     EventType#ADDR_CHANGE} with {@link AddressChange#END}; empty if the connection has not
-   *     ended
+   * {@return the event that ended the connection: {@link EventType#DISCONNECTED} or {@link
+   * EventType#DEVICE_REMOVAL}, also {@link EventType#ADDR_CHANGE} with {@link AddressChange#END};
+   * empty if the connection has not ended}
    */
   public Optional<ConnectionEvent> end() {
     return Optional.ofNullable(events.end);
@@ -491,7 +488,7 @@ public final class Endpoint implements AutoCloseable {
   /** Does the same in an interrupted thread, whose interrupt status it restores. */
   Optional<ConnectionEvent> awaitEndUninterruptibly(Deadline deadline) {
     boolean _ =
-        Connection.uninterrupted(
+        Uninterrupted.await(
             () -> events.over.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS));
     return end();
   }

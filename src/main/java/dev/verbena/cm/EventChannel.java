@@ -235,10 +235,8 @@ public final class EventChannel extends Resource {
   }
 
   /**
-   * Returns the file descriptor of the channel, for an event loop: readable when an event is
-   * pending, and non-blocking.
-   *
-   * @return the descriptor; only the channel may close it
+   * {@return the file descriptor of the channel, for an event loop: readable when an event is
+   * pending, and non-blocking; only the channel may close it}
    */
   public int descriptor() {
     core.requireOpen();

@@ -84,11 +84,7 @@ public enum EventType {
     return code;
   }
 
-  /**
-   * Returns a short description of the type.
-   *
-   * @return for example {@code the peer does not answer}
-   */
+  /** {@return a short description of the type, for example {@code the peer does not answer}} */
   public String meaning() {
     return meaning;
   }
@@ -110,10 +106,8 @@ public enum EventType {
   }
 
   /**
-   * Returns the name of the constant in C: {@code rdma_event_str}.
-   *
-   * @return for example {@code RDMA_CM_EVENT_ADDR_RESOLVED}; {@code UNKNOWN EVENT} if librdmacm has
-   *     no name for it
+   * {@return the name of the constant in C ({@code rdma_event_str}), for example {@code
+   * RDMA_CM_EVENT_ADDR_RESOLVED}; {@code UNKNOWN EVENT} if librdmacm has no name for it}
    */
   public String text() {
     return Memory.string(Providers.system().rdmacm().rdma_event_str(code));

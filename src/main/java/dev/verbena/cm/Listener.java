@@ -97,14 +97,9 @@ public final class Listener implements AutoCloseable {
    * Opens a listener.
    *
    * @param portSpace the port space
-   * @param local an address of an RDMA device, or a wildcard address for all devices: {@code ::}
-   *     accepts IPv6 and IPv4 (unless {@code net.ipv6.bindv6only} is set), {@code 0.0.0.0} and
-   *     {@code new InetSocketAddress(port)} IPv4 only; for port 0 the kernel chooses a free port
+   * @param local the address, as of {@link #open(InetSocketAddress)}
    * @param backlog the maximum number of pending requests; 0 for the kernel's default
    * @return the listener, to be closed by the caller
-   * @throws IllegalArgumentException if the address is a loopback address, which RDMA devices do
-   *     not have
-   * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
    */
   public static Listener open(PortSpace portSpace, InetSocketAddress local, int backlog) {
     return open(portSpace, local, backlog, options -> {});
@@ -114,17 +109,12 @@ public final class Listener implements AutoCloseable {
    * Opens a listener with options of its identifier.
    *
    * @param portSpace the port space
-   * @param local an address of an RDMA device, or a wildcard address for all devices: {@code ::}
-   *     accepts IPv6 and IPv4 (unless {@code net.ipv6.bindv6only} is set), {@code 0.0.0.0} and
-   *     {@code new InetSocketAddress(port)} IPv4 only; for port 0 the kernel chooses a free port
+   * @param local the address, as of {@link #open(InetSocketAddress)}
    * @param backlog the maximum number of pending requests; 0 for the kernel's default
    * @param options sets the options of the identifier, such as {@link
    *     ConnectionOptions#reuseAddress} and {@link ConnectionOptions#addressFamilyOnly}, before it
    *     is bound
    * @return the listener, to be closed by the caller
-   * @throws IllegalArgumentException if the address is a loopback address, which RDMA devices do
-   *     not have
-   * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
    */
   public static Listener open(
       PortSpace portSpace,
@@ -206,19 +196,13 @@ public final class Listener implements AutoCloseable {
   }
 
   /**
-   * Returns the local address of the listener.
-   *
-   * @return the address, with the port that the kernel chose if it was 0
+   * {@return the local address of the listener, with the port that the kernel chose if it was 0}
    */
   public Optional<InetSocketAddress> address() {
     return id.localAddress();
   }
 
-  /**
-   * Returns the local port of the listener.
-   *
-   * @return the port
-   */
+  /** {@return the local port of the listener} */
   public int port() {
     return id.localPort();
   }

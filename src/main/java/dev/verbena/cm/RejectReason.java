@@ -94,11 +94,7 @@ public enum RejectReason {
     return UNKNOWN;
   }
 
-  /**
-   * Returns a short description of the reason.
-   *
-   * @return for example {@code no listener on the port}
-   */
+  /** {@return a short description of the reason, for example {@code no listener on the port}} */
   public String meaning() {
     return meaning;
   }

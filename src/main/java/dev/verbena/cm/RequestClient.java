@@ -1,31 +1,17 @@
 package dev.verbena.cm;
 
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.foreign.AfterFailure;
-import dev.verbena.internal.life.Core;
-import dev.verbena.values.AccessFlag;
-import dev.verbena.values.CompletionStatus;
-import dev.verbena.values.QueuePairCapacity;
-import dev.verbena.values.QueuePairType;
-import dev.verbena.verbs.CompletionChannel;
-import dev.verbena.verbs.CompletionQueue;
-import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
-import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.ReceiveList;
-import dev.verbena.verbs.RemoteMemory;
-import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -58,59 +44,23 @@ import org.jspecify.annotations.Nullable;
  * software devices, a thread that polls does the work of the other end, too.
  *
  * <p><b>End.</b> When the connection ends, all requests under way and all later ones fail with its
- * reason.
+ * reason: a {@link ConnectionException}, or a {@link WorkRequestException}. A call whose handler
+ * failed throws {@link RequestFailedException}.
  */
 public final class RequestClient implements AutoCloseable {
   private static final long SLICE_NANOS = 20_000_000;
   private static final Duration SLICE = Duration.ofNanos(SLICE_NANOS);
   private static final Duration CLOSING_TIME = Duration.ofSeconds(5);
 
-  /** The ids of send requests are those of their slots and this; those of receives are smaller. */
-  private static final long SEND = 1L << 32;
-
   /** The id of a keep-alive. */
   private static final long PROBE = 1L << 33;
-
-  /** A place for a request under way. Guarded by the lock, but for the volatile field. */
-  private static final class Slot {
-    private final int index;
-    private int sequence;
-
-    /** Whether the answer has not arrived. */
-    private boolean answerIsDue;
-
-    /** What keeps the slot from being free: its send completion, and its answer. */
-    private int uses;
-
-    /** The receive request of the answer, and the length of the answer. */
-    private int receive;
-
-    private int length;
-    private long deadline;
-    private Duration timeout = Duration.ZERO;
-    private @Nullable Thread waiter;
-    private @Nullable CompletableFuture<byte[]> future;
-
-    /** Whether the answer arrived for a thread that waits. */
-    private volatile boolean isAnswered;
-
-    Slot(int index) {
-      this.index = index;
-    }
-  }
 
   private final Endpoint endpoint;
   private final int limit;
   private final int messageSize;
-  private final long stride;
-  private final CompletionWaiter completionWaiter;
+  private final ClientQueues queues;
   private final Completions completions;
-  private final QueuePair queuePair;
-  private final MemoryRegion requests;
-  private final MemoryRegion answers;
-  private final SendList sends;
-  private final ReceiveList receives;
-  private final Slot[] slots;
+  private final RequestSlot[] slots;
   private final int[] free;
   private int freeCount;
   private final ReentrantLock lock = new ReentrantLock();
@@ -119,9 +69,10 @@ public final class RequestClient implements AutoCloseable {
   /** Held by the thread that reads completions. */
   private final ReentrantLock reading = new ReentrantLock();
 
-  /** How many requests completed, and whether a keep-alive is outstanding; guarded by the lock. */
-  private long completed;
+  /** How many requests completed; changes under the lock. */
+  private volatile long completed;
 
+  /** Whether a keep-alive is outstanding; guarded by the lock. */
   private boolean isProbed;
 
   /** The sends that have not completed; guarded by the lock. */
@@ -129,49 +80,19 @@ public final class RequestClient implements AutoCloseable {
 
   private final AtomicInteger submitted = new AtomicInteger();
   private final LeakReport leak;
-  private volatile @Nullable WorkRequestException failure;
-
-  /** Why the keep-alive ended the connection, or null. */
-  private volatile @Nullable RdmaTimeoutException silence;
-
+  private final ClientEnd end;
   private @Nullable KeepAlive keepAlive;
-  private volatile boolean closed;
 
   private RequestClient(Endpoint endpoint, ConnectionSettings settings)
       throws InterruptedException {
     this.endpoint = endpoint;
-    ProtectionDomain domain = endpoint.id().domain();
     int most = settings.sends();
-    CompletionChannel channel = domain.context().createCompletionChannel();
-    Core.of(channel).closeWith(endpoint.id());
-    CompletionQueue queue =
-        domain.context().completionQueue(2 * most + 1).channel(channel).create();
-    Core.of(queue).closeWith(endpoint.id());
-    completionWaiter = new CompletionWaiter(queue, settings.spin());
+    queues = new ClientQueues(endpoint, settings);
     completions = new Completions(Math.min(16, 2 * most));
-    queuePair =
-        endpoint
-            .id()
-            .queues()
-            .createQueuePair(
-                domain
-                    .queuePair(QueuePairType.RC)
-                    .completions(queue)
-                    .capacity(QueuePairCapacity.of(most + 1).withReceiveRequests(most)));
-    stride = (RequestFrame.HEADER + Math.max(RemoteMemory.SIZE, settings.messageSize()) + 7L) & -8L;
-    requests = domain.allocateMemory(most * stride, AccessFlag.LOCAL_WRITE);
-    answers = domain.allocateMemory(most * stride, AccessFlag.LOCAL_WRITE);
-    sends = new SendList(most, 1);
-    receives = new ReceiveList(most, 1);
-    slots = new Slot[most];
+    slots = new RequestSlot[most];
     free = new int[most];
     for (int i = 0; i < most; i++) {
-      slots[i] = new Slot(i);
-      receives.id(i, i);
-      receives.local(i, answers, i * stride, stride);
-    }
-    if (queuePair.post(receives) < most) {
-      throw new IllegalStateException(queuePair + " takes fewer receive requests than " + most);
+      slots[i] = new RequestSlot(i);
     }
     RequestFrame.Terms terms =
         new RequestFrame.Terms(most, settings.messageSize())
@@ -190,9 +111,21 @@ public final class RequestClient implements AutoCloseable {
     for (int i = 0; i < limit; i++) {
       free[freeCount++] = i;
     }
+    end = new ClientEnd(toString(), endpoint);
     leak = new LeakReport(toString());
     leak.watch(this);
-    settings.keepAlive().ifPresent(interval -> keepAlive(interval, settings.keepAliveAnswer()));
+    settings
+        .keepAlive()
+        .ifPresent(
+            interval -> {
+              Duration atMost = interval.plus(settings.keepAliveAnswer());
+              keepAlive =
+                  KeepAlive.start(
+                      toString(),
+                      interval,
+                      () -> completed,
+                      silent -> requireAnswer(silent, atMost));
+            });
   }
 
   /**
@@ -200,9 +133,8 @@ public final class RequestClient implements AutoCloseable {
    *
    * @param server the address of the server
    * @return a client, to be closed by the caller
-   * @throws ConnectionException if the server cannot be reached or has no room
-   * @throws RdmaTimeoutException if the timeout of the settings expires
    * @throws InterruptedException if the thread is interrupted
+   * @see #connect(InetSocketAddress, ConnectionSettings)
    */
   public static RequestClient connect(InetSocketAddress server) throws InterruptedException {
     return connect(server, ConnectionSettings.DEFAULT);
@@ -222,13 +154,7 @@ public final class RequestClient implements AutoCloseable {
    */
   public static RequestClient connect(InetSocketAddress server, ConnectionSettings settings)
       throws InterruptedException {
-    Endpoint endpoint =
-        Endpoint.resolve(
-            PortSpace.TCP,
-            settings.localAddress().orElse(null),
-            server,
-            settings.timeout(),
-            settings::setActive);
+    Endpoint endpoint = Endpoint.resolve(server, settings);
     try {
       return new RequestClient(endpoint, settings);
     } catch (Throwable t) {
@@ -237,29 +163,19 @@ public final class RequestClient implements AutoCloseable {
     }
   }
 
-  /**
-   * Returns the maximum number of requests under way.
-   *
-   * @return the smaller limit of both ends
-   */
+  /** {@return the maximum number of requests under way: the smaller limit of both ends} */
   public int limit() {
     return limit;
   }
 
-  /**
-   * Returns the maximum size of a request and of an answer.
-   *
-   * @return the number of bytes
-   */
+  /** {@return the maximum size of a request and of an answer, in bytes} */
   public int messageSize() {
     return messageSize;
   }
 
   /**
-   * Returns the protection domain of the connection, to register memory for {@link
-   * #call(MemoryRegion, long, long, MemorySegment, Duration) large requests}.
-   *
-   * @return the domain
+   * {@return the protection domain of the connection, to register memory for {@link
+   * #call(MemoryRegion, long, long, MemorySegment, Duration) large requests}}
    */
   public ProtectionDomain domain() {
     return endpoint.id().domain();
@@ -271,16 +187,13 @@ public final class RequestClient implements AutoCloseable {
    * @param request the bytes, at most {@link #messageSize}
    * @param timeout the maximum time to wait
    * @return the answer
-   * @throws RequestFailedException if the server's handler failed
    * @throws RdmaTimeoutException if the timeout expires; the server may have processed the request
-   * @throws ConnectionException if the connection has ended
-   * @throws WorkRequestException if the connection has failed
    * @throws InterruptedException if the thread is interrupted
    */
   public byte[] call(byte[] request, Duration timeout) throws InterruptedException {
-    Slot slot = exchange(bytes(request), false, 0, timeout);
+    RequestSlot slot = exchange(bytes(request), false, 0, timeout);
     try {
-      return answer(slot);
+      return queues.answer(slot);
     } finally {
       release(slot);
     }
@@ -295,10 +208,7 @@ public final class RequestClient implements AutoCloseable {
    * @param timeout the maximum time to wait
    * @return the length of the answer in bytes
    * @throws IndexOutOfBoundsException if the answer is longer than its memory; it is lost
-   * @throws RequestFailedException if the server's handler failed
    * @throws RdmaTimeoutException if the timeout expires; the server may have processed the request
-   * @throws ConnectionException if the connection has ended
-   * @throws WorkRequestException if the connection has failed
    * @throws InterruptedException if the thread is interrupted
    */
   public int call(MemorySegment request, MemorySegment answer, Duration timeout)
@@ -322,8 +232,6 @@ public final class RequestClient implements AutoCloseable {
    * @throws RequestFailedException if the server's handler failed, or the request is too large for
    *     the server
    * @throws RdmaTimeoutException if the timeout expires
-   * @throws ConnectionException if the connection has ended
-   * @throws WorkRequestException if the connection has failed
    * @throws InterruptedException if the thread is interrupted
    */
   public int call(
@@ -346,8 +254,6 @@ public final class RequestClient implements AutoCloseable {
    *     RdmaTimeoutException}
    * @return a future, which completes in a virtual thread; cancelling it drops the answer
    * @throws RdmaTimeoutException if the limit is reached until the timeout expires
-   * @throws ConnectionException if the connection has ended
-   * @throws WorkRequestException if the connection has failed
    * @throws InterruptedException if the thread is interrupted
    */
   public CompletableFuture<byte[]> submit(byte[] request, Duration timeout)
@@ -355,7 +261,7 @@ public final class RequestClient implements AutoCloseable {
     MemorySegment bytes = bytes(request);
     requireFit(bytes);
     long start = System.nanoTime();
-    Slot slot = acquire(start, timeout);
+    RequestSlot slot = acquire(start, timeout);
     CompletableFuture<byte[]> future = new CompletableFuture<>();
     slot.deadline = start + nanos(timeout);
     slot.timeout = timeout;
@@ -383,13 +289,13 @@ public final class RequestClient implements AutoCloseable {
   }
 
   /** Sends a request, and returns its slot with the answer, to be released. */
-  private Slot exchange(MemorySegment request, boolean isLarge, int rkey, Duration timeout)
+  private RequestSlot exchange(MemorySegment request, boolean isLarge, int rkey, Duration timeout)
       throws InterruptedException {
     if (!isLarge) {
       requireFit(request);
     }
     long start = System.nanoTime();
-    Slot slot = acquire(start, timeout);
+    RequestSlot slot = acquire(start, timeout);
     send(slot, request, isLarge, rkey, Thread.currentThread(), null);
     try {
       await(slot, start, timeout);
@@ -401,11 +307,11 @@ public final class RequestClient implements AutoCloseable {
   }
 
   /** Takes a free slot, after waiting for one. */
-  private Slot acquire(long start, Duration timeout) throws InterruptedException {
+  private RequestSlot acquire(long start, Duration timeout) throws InterruptedException {
     long nanos = nanos(timeout);
     long left = nanos;
     while (true) {
-      requireUsable();
+      end.requireNone();
       lock.lock();
       try {
         if (freeCount > 0) {
@@ -419,13 +325,8 @@ public final class RequestClient implements AutoCloseable {
             limit + " requests are under way over " + this + ", the limit", timeout);
       }
       left = nanos - (System.nanoTime() - start);
-      if (reading.tryLock()) {
-        try {
-          read(Math.max(0, left)); // Once in any case: late answers may be there, unread.
-        } finally {
-          endReading();
-        }
-      } else {
+      // Once in any case: late answers may be there, unread.
+      if (!tryRead(Math.max(0, left))) {
         awaitFreed(left);
       }
     }
@@ -445,7 +346,7 @@ public final class RequestClient implements AutoCloseable {
 
   /** Sends a request; if this fails, its slot is free again. */
   private void send(
-      Slot slot,
+      RequestSlot slot,
       MemorySegment request,
       boolean isLarge,
       int rkey,
@@ -454,8 +355,9 @@ public final class RequestClient implements AutoCloseable {
     boolean posted = false;
     lock.lock();
     try {
-      if (!closed && failure == null) { // Otherwise endAll() has passed the slot.
-        post(slot, request, isLarge, rkey);
+      if (!end.isKnown()) { // Otherwise endAll() has passed the slot.
+        queues.send(slot, request, isLarge, rkey);
+        sending++;
         posted = true;
         slot.uses = 2;
         slot.answerIsDue = true;
@@ -470,47 +372,20 @@ public final class RequestClient implements AutoCloseable {
       lock.unlock();
     }
     if (!posted) {
-      throw reason();
+      throw end.reason();
     }
   }
 
-  private void post(Slot slot, MemorySegment request, boolean isLarge, int rkey) {
-    long at = slot.index * stride;
-    MemorySegment memory = requests.memory();
-    long length = request.byteSize();
-    slot.sequence++;
-    RequestFrame.write(
-        memory,
-        at,
-        slot.index,
-        slot.sequence,
-        isLarge ? RequestFrame.LARGE_REQUEST : RequestFrame.REQUEST);
-    if (isLarge) {
-      length = RequestFrame.writeRemote(memory, at, request.address(), length, rkey);
-    } else {
-      MemorySegment.copy(request, 0, memory, at + RequestFrame.HEADER, length);
-    }
-    sends
-        .send(slot.index)
-        .id(SEND + slot.index)
-        .local(requests, at, RequestFrame.HEADER + length)
-        .signaled();
-    if (queuePair.post(sends, slot.index, 1) == 0) {
-      throw new IllegalStateException(queuePair + " is full, although a slot was free");
-    }
-    sending++;
-  }
-
-  private void free(Slot slot) {
+  private void free(RequestSlot slot) {
     free[freeCount++] = slot.index;
     freed.signal();
   }
 
   /** Waits for the answer, and reads completions for all threads if no other thread does. */
-  private void await(Slot slot, long start, Duration timeout) throws InterruptedException {
+  private void await(RequestSlot slot, long start, Duration timeout) throws InterruptedException {
     long nanos = nanos(timeout);
     while (!slot.isAnswered) {
-      requireUsable();
+      end.requireNone();
       long left = nanos - (System.nanoTime() - start);
       if (left <= 0) {
         throw new RdmaTimeoutException("a call over " + this, timeout);
@@ -533,7 +408,7 @@ public final class RequestClient implements AutoCloseable {
   }
 
   /** Leaves a slot to its late answer. */
-  private void abandon(Slot slot) {
+  private void abandon(RequestSlot slot) {
     lock.lock();
     try {
       slot.waiter = null;
@@ -545,35 +420,15 @@ public final class RequestClient implements AutoCloseable {
     }
   }
 
-  private int take(Slot slot, MemorySegment answer) {
+  private int take(RequestSlot slot, MemorySegment answer) {
     try {
-      long at = slot.receive * stride;
-      if (RequestFrame.kind(answers.memory(), at) == RequestFrame.FAILURE) {
-        throw new RequestFailedException(new String(answer(slot), StandardCharsets.UTF_8));
-      }
-      Objects.checkFromIndexSize(0, slot.length, answer.byteSize());
-      MemorySegment.copy(answers.memory(), at + RequestFrame.HEADER, answer, 0, slot.length);
-      return slot.length;
+      return queues.copyAnswer(slot, answer);
     } finally {
       release(slot);
     }
   }
 
-  /** Returns a copy of an answer. */
-  private byte[] answer(Slot slot) {
-    long at = slot.receive * stride;
-    byte[] bytes =
-        answers
-            .memory()
-            .asSlice(at + RequestFrame.HEADER, slot.length)
-            .toArray(ValueLayout.JAVA_BYTE);
-    if (RequestFrame.kind(answers.memory(), at) == RequestFrame.FAILURE) {
-      throw new RequestFailedException(new String(bytes, StandardCharsets.UTF_8));
-    }
-    return bytes;
-  }
-
-  private void release(Slot slot) {
+  private void release(RequestSlot slot) {
     lock.lock();
     try {
       slot.waiter = null;
@@ -584,21 +439,18 @@ public final class RequestClient implements AutoCloseable {
   }
 
   /** Posts the receive request of an answer again, which is no longer used. */
-  private void releaseLocked(Slot slot) {
+  private void releaseLocked(RequestSlot slot) {
     post(slot.receive);
     endUse(slot);
   }
 
   private void post(int receive) {
-    if (closed || failure != null) {
-      return;
-    }
-    if (queuePair.post(receives, receive, 1) == 0) {
-      throw new IllegalStateException(queuePair + " is full of receive requests");
+    if (!end.isKnown()) {
+      queues.repost(receive);
     }
   }
 
-  private void endUse(Slot slot) {
+  private void endUse(RequestSlot slot) {
     slot.uses--;
     if (slot.uses == 0) {
       free(slot);
@@ -607,12 +459,27 @@ public final class RequestClient implements AutoCloseable {
 
   // Reading completions
 
+  /** Reads completions; returns false if another thread does. */
+  private boolean tryRead(long nanos) throws InterruptedException {
+    if (!reading.tryLock()) {
+      return false;
+    }
+    try {
+      read(nanos);
+      return true;
+    } finally {
+      endReading();
+    }
+  }
+
+  @SuppressWarnings("NonAtomicVolatileUpdate") // Under the lock.
   private void read(long nanos) throws InterruptedException {
     int count =
-        completionWaiter.poll(completions, nanos < SLICE_NANOS ? Duration.ofNanos(nanos) : SLICE);
+        queues.waiter().poll(completions, nanos < SLICE_NANOS ? Duration.ofNanos(nanos) : SLICE);
     for (int i = 0; i < count; i++) {
       if (!completions.isSuccess(i)) {
-        fail(i);
+        end.fail(new WorkRequestException("a request over " + this, completions, i));
+        endAll(null);
         return;
       }
       lock.lock();
@@ -621,9 +488,9 @@ public final class RequestClient implements AutoCloseable {
         completed++;
         if (id == PROBE) {
           isProbed = false;
-        } else if (id >= SEND) {
+        } else if (id >= ClientQueues.SEND) {
           sending--;
-          endUse(slots[(int) (id - SEND)]);
+          endUse(slots[(int) (id - ClientQueues.SEND)]);
         } else {
           arrived((int) id, completions.byteLength(i));
         }
@@ -639,7 +506,7 @@ public final class RequestClient implements AutoCloseable {
     reading.unlock();
     lock.lock();
     try {
-      for (Slot slot : slots) {
+      for (RequestSlot slot : slots) {
         Thread waiter = slot.waiter;
         if (waiter != null && !slot.isAnswered && waiter != Thread.currentThread()) {
           LockSupport.unpark(waiter);
@@ -653,7 +520,7 @@ public final class RequestClient implements AutoCloseable {
 
   /** An answer that nobody waits for, or that was not asked for, is dropped. */
   private void arrived(int receive, long length) {
-    Slot slot = slotOf(receive, length);
+    RequestSlot slot = slotOf(receive, length);
     if (slot == null) {
       post(receive);
       return;
@@ -674,27 +541,25 @@ public final class RequestClient implements AutoCloseable {
     releaseLocked(slot);
   }
 
-  private @Nullable Slot slotOf(int receive, long length) {
-    MemorySegment memory = answers.memory();
-    long at = receive * stride;
-    int index = length < RequestFrame.HEADER ? -1 : RequestFrame.slot(memory, at);
+  private @Nullable RequestSlot slotOf(int receive, long length) {
+    int index = length < RequestFrame.HEADER ? -1 : queues.slot(receive);
     if (index < 0 || index >= limit) {
       return null;
     }
-    Slot slot = slots[index];
-    return slot.answerIsDue && RequestFrame.sequence(memory, at) == slot.sequence ? slot : null;
+    RequestSlot slot = slots[index];
+    return slot.answerIsDue && queues.sequence(receive) == slot.sequence ? slot : null;
   }
 
-  private void complete(CompletableFuture<byte[]> future, Slot slot) {
+  private void complete(CompletableFuture<byte[]> future, RequestSlot slot) {
     try {
-      byte[] bytes = answer(slot);
+      byte[] bytes = queues.answer(slot);
       inVirtualThread(() -> future.complete(bytes));
     } catch (Throwable t) { // RequestFailedException, or no memory for the bytes.
       inVirtualThread(() -> future.completeExceptionally(t));
     }
   }
 
-  private void endFuture(Slot slot) {
+  private void endFuture(RequestSlot slot) {
     slot.future = null;
     submitted.getAndDecrement();
   }
@@ -706,7 +571,7 @@ public final class RequestClient implements AutoCloseable {
 
   private void readForFutures() {
     try {
-      while (submitted.get() > 0 && !closed && failure == null) {
+      while (submitted.get() > 0 && !end.isKnown()) {
         if (reading.tryLock(SLICE_NANOS, TimeUnit.NANOSECONDS)) {
           try {
             read(SLICE_NANOS);
@@ -723,58 +588,35 @@ public final class RequestClient implements AutoCloseable {
     }
   }
 
-  private void keepAlive(Duration interval, Duration answer) {
-    Duration limit = interval.plus(answer);
-    keepAlive = new KeepAlive(interval, this::completed, silent -> requireAnswer(silent, limit));
-    keepAlive.start("keep-alive of " + this);
-  }
-
-  private long completed() {
-    lock.lock();
-    try {
-      return completed;
-    } finally {
-      lock.unlock();
-    }
-  }
-
   /**
    * Writes zero bytes to the memory of a silent server, which its device acknowledges, unless
    * requests are outstanding: the device retries these. Otherwise the connection ends.
    */
-  private void requireAnswer(Duration silent, Duration limit) throws InterruptedException {
-    if (reading.tryLock()) {
-      try {
-        read(0);
-      } finally {
-        endReading();
-      }
-    }
+  private boolean requireAnswer(Duration silent, Duration limit) throws InterruptedException {
+    boolean _ = tryRead(0);
     lock.lock();
     try {
-      if (closed || failure != null) {
-        return;
+      if (end.isKnown()) {
+        return true;
       }
       if (!isProbed) {
         if (sending > 0) {
-          return;
+          return true;
         }
-        SendList nothing = new SendList(1, 1);
-        nothing.write(0).id(PROBE).remote(0, 0).signaled();
-        isProbed = queuePair.post(nothing) == 1;
-        return;
+        isProbed = queues.post(RequestFrame.emptyWrite(PROBE));
+        return true;
       }
     } finally {
       lock.unlock();
     }
     if (silent.compareTo(limit) >= 0) {
-      silence =
+      end.endBySilence(
           new RdmaTimeoutException(
               "the server was silent for %d ms, its device does not acknowledge a keep-alive"
                   .formatted(silent.toMillis()),
-              limit);
-      endpoint.id().endQuietly(); // The write is flushed, which ends all calls.
+              limit)); // The write is flushed, which ends all calls.
     }
+    return true;
   }
 
   /** Gives up the futures whose time is over, and those that were cancelled. */
@@ -782,7 +624,7 @@ public final class RequestClient implements AutoCloseable {
     long now = System.nanoTime();
     lock.lock();
     try {
-      for (Slot slot : slots) {
+      for (RequestSlot slot : slots) {
         CompletableFuture<byte[]> future = slot.future;
         if (future != null && (future.isDone() || now - slot.deadline >= 0)) {
           Duration timeout = slot.timeout;
@@ -800,26 +642,19 @@ public final class RequestClient implements AutoCloseable {
 
   // The end
 
-  private void fail(int index) {
-    if (failure == null) {
-      failure = new WorkRequestException("a request over " + this, completions, index);
-    }
-    endAll(null);
-  }
-
   /** Ends all calls with a reason, or with that of the connection. */
   private void endAll(@Nullable Throwable reason) {
     lock.lock();
     try {
       freed.signalAll();
-      for (Slot slot : slots) {
+      for (RequestSlot slot : slots) {
         LockSupport.unpark(slot.waiter);
         CompletableFuture<byte[]> future = slot.future;
         if (future != null) {
           inVirtualThread(
               () ->
                   future.completeExceptionally(
-                      reason == null || closed || failure != null ? reason() : reason));
+                      reason == null || end.isKnown() ? end.reason() : reason));
           endFuture(slot);
         }
       }
@@ -828,42 +663,16 @@ public final class RequestClient implements AutoCloseable {
     }
   }
 
-  private void requireUsable() {
-    if (closed || failure != null) {
-      throw reason();
-    }
-  }
-
-  /** Returns why the connection has ended; waits for the event, which may follow a failure. */
-  private RuntimeException reason() {
-    WorkRequestException first = failure;
-    if (closed || first == null) {
-      return new IllegalStateException(this + " is closed");
-    }
-    RdmaTimeoutException unanswered = silence;
-    if (unanswered != null) {
-      return new RdmaTimeoutException(
-          "a call over " + this + ": " + unanswered.getMessage(), unanswered.timeout());
-    }
-    Optional<ConnectionEvent> end = endpoint.end();
-    if (end.isEmpty() && first.status() == CompletionStatus.WR_FLUSH_ERR) {
-      end = endpoint.awaitEndUninterruptibly(Deadline.after(CLOSING_TIME));
-    }
-    return end.isPresent() && first.status() == CompletionStatus.WR_FLUSH_ERR
-        ? new ConnectionException("a call over " + this, end.get())
-        : new WorkRequestException("a call over " + this, first);
-  }
-
   /** Disconnects. Calls of other threads end with {@link IllegalStateException}. */
   @Override
   public void close() {
-    closed = true;
+    end.close();
     if (keepAlive != null) {
       keepAlive.stop();
     }
     endpoint.id().endQuietly();
     endAll(null);
-    boolean nobodyReads = Connection.acquire(reading, Deadline.after(CLOSING_TIME));
+    boolean nobodyReads = Uninterrupted.acquire(reading, Deadline.after(CLOSING_TIME));
     try {
       endpoint.close();
       leak.closed();

@@ -1,6 +1,9 @@
 package dev.verbena.cm;
 
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.RemoteMemory;
+import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
@@ -32,6 +35,30 @@ final class RequestFrame {
       ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
   private RequestFrame() {}
+
+  /** Returns the bytes from one message to the next in memory for messages of a maximum size. */
+  static long stride(int messageSize) {
+    return (HEADER + Math.max(RemoteMemory.SIZE, messageSize) + 7L) & -8L;
+  }
+
+  /** Returns receive requests for consecutive messages, whose ids are their numbers. */
+  static ReceiveList receives(MemoryRegion region, int count, long stride) {
+    ReceiveList receives = new ReceiveList(count, 1);
+    for (int i = 0; i < count; i++) {
+      receives.id(i, i);
+      receives.local(i, region, i * stride, stride);
+    }
+    return receives;
+  }
+
+  /**
+   * Returns a write of zero bytes, which needs no memory of the peer: its device acknowledges it.
+   */
+  static SendList emptyWrite(long id) {
+    SendList nothing = new SendList(1, 1);
+    nothing.write(0).id(id).remote(0, 0).signaled();
+    return nothing;
+  }
 
   static void write(MemorySegment memory, long at, int slot, int sequence, int kind) {
     memory.set(INT, at, slot);

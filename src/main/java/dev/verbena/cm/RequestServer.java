@@ -5,25 +5,17 @@ import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.util.QueuePairMap;
-import dev.verbena.values.AccessFlag;
-import dev.verbena.values.QueuePairCapacity;
-import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
-import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.RemoteMemory;
-import dev.verbena.verbs.SendList;
-import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
@@ -69,20 +61,6 @@ public final class RequestServer implements AutoCloseable {
   private static final Duration SLICE = Duration.ofMillis(20);
   private static final Duration CLOSING_TIME = Duration.ofSeconds(5);
 
-  /** The ids of sends and reads are at least these; those of receives are smaller. */
-  private static final long SEND = 1L << 32;
-
-  private static final long READ = 1L << 33;
-
-  /** The id of the last request of a queue pair: all of its completions have been read. */
-  private static final long LAST = 1L << 34;
-
-  /** The id of a keep-alive. */
-  private static final long PROBE = 1L << 35;
-
-  /** The maximum size of an RDMA read. */
-  private static final long LARGEST_READ = 1L << 31;
-
   /** The RNR retry count that is no limit. */
   private static final int UNLIMITED = 7;
 
@@ -95,11 +73,9 @@ public final class RequestServer implements AutoCloseable {
   /** A client that fills the receive queue must not let the messages of others fail. */
   private final ConnectionParameters parameters;
 
-  private final long largest;
   private final RequestHandler handler;
   private final @Nullable Executor executor;
   private final int limit;
-  private final long stride;
   private final CompletionChannel channel;
   private final CompletionQueue queue;
   private final CompletionWaiter waiter;
@@ -110,34 +86,16 @@ public final class RequestServer implements AutoCloseable {
   /** Whether they are requests that were begun. */
   private final boolean[] begun;
 
-  private final SharedReceiveQueue receiveQueue;
-  private final MemoryRegion requests;
-  private final ReceiveList receives;
-  private final ReentrantLock posting = new ReentrantLock();
-
-  /** The receive requests to post, which the queue did not take; guarded by the lock. */
-  private final int[] unposted;
-
-  private int unpostedCount;
-
-  /** The lengths of requests, by receive request. */
-  private final long[] lengths;
-
-  /** The bytes of large requests, by receive request. */
-  private final @Nullable MemoryRegion[] large;
-
-  /** Why requests are not answered by the handler, by receive request. */
-  private final @Nullable Throwable[] refused;
-
+  private final ServedRequests requests;
   private final HalfOpenRequests<Endpoint> connecting = new HalfOpenRequests<>();
   private final int maxClients;
 
   /** The places that no connected client has. */
   private final Semaphore places;
 
-  private final QueuePairMap<Client> byNumber = new QueuePairMap<>();
-  private final Set<Client> clients = ConcurrentHashMap.newKeySet();
-  private final Queue<Client> ended = new ConcurrentLinkedQueue<>();
+  private final QueuePairMap<ServedClient> byNumber = new QueuePairMap<>();
+  private final Set<ServedClient> clients = ConcurrentHashMap.newKeySet();
+  private final Queue<ServedClient> ended = new ConcurrentLinkedQueue<>();
 
   /** Held by {@link #run}. */
   private final ReentrantLock running = new ReentrantLock();
@@ -153,285 +111,6 @@ public final class RequestServer implements AutoCloseable {
   /** The end of the device, or null. */
   private volatile @Nullable ConnectionException removal;
 
-  /** A client that is connected, or connects. */
-  private final class Client {
-    private final HalfOpenRequests.Pending<Endpoint> pending;
-    private final Endpoint endpoint;
-    private final QueuePair queuePair;
-    private final MemoryRegion answers;
-    private final SendList sends = new SendList(2 * limit, 1);
-    private final SendList reads = new SendList(limit, 1);
-
-    /** The free places for answers, and requests that wait for one; guarded by the lock. */
-    private final int[] free = new int[2 * limit];
-
-    private int freeCount;
-    private final int[] waiting = new int[limit];
-    private int waitingCount;
-    private final ReentrantLock lock = new ReentrantLock();
-
-    private final int messageSize;
-
-    /** The requests that were not answered; guarded by the lock. */
-    private int underWay;
-
-    /** The RDMA reads that have not completed; guarded by the lock. */
-    private int reading;
-
-    private boolean hasPlace;
-
-    /** Whether something was received since the last interval, and a keep-alive is outstanding. */
-    private boolean isHeard;
-
-    private boolean isProbed;
-    private long probedAt;
-    private boolean left;
-    private boolean gone;
-    private boolean destroyed;
-
-    Client(HalfOpenRequests.Pending<Endpoint> pending, int messageSize) {
-      this.pending = pending;
-      this.endpoint = pending.request();
-      this.messageSize = messageSize;
-      ProtectionDomain domain = listener.domain();
-      queuePair =
-          endpoint
-              .id()
-              .queues()
-              .createQueuePair(
-                  domain
-                      .queuePair(QueuePairType.RC)
-                      .completions(queue)
-                      .sharedReceiveQueue(receiveQueue)
-                      .capacity(QueuePairCapacity.of(3 * limit + 2)));
-      answers = domain.allocateMemory(2L * limit * stride, AccessFlag.LOCAL_WRITE);
-      for (int i = 0; i < 2 * limit; i++) {
-        free[freeCount++] = i;
-      }
-    }
-
-    /** Takes a place for an answer; -1 if the request must wait for one. */
-    private int place(int receive) {
-      lock.lock();
-      try {
-        if (freeCount == 0) {
-          waiting[waitingCount++] = receive;
-          return -1;
-        }
-        return free[--freeCount];
-      } finally {
-        lock.unlock();
-      }
-    }
-
-    /** Frees a place; returns a request that waited for it, or -1. */
-    private int freePlace(int place) {
-      lock.lock();
-      try {
-        free[freeCount++] = place;
-        if (waitingCount == 0) {
-          return -1;
-        }
-        int first = waiting[0];
-        waitingCount--;
-        System.arraycopy(waiting, 1, waiting, 0, waitingCount);
-        return first;
-      } finally {
-        lock.unlock();
-      }
-    }
-
-    /**
-     * Takes a place, unless the client has one: when the connection is established, or the first
-     * message arrives before that. Returns false if there is none.
-     */
-    private boolean enter() {
-      lock.lock();
-      try {
-        if (!hasPlace && !gone && places.tryAcquire()) {
-          hasPlace = true;
-          endPending(pending);
-        }
-        return hasPlace;
-      } finally {
-        lock.unlock();
-      }
-    }
-
-    /** Begins a request; returns false if the client has too many, or no place. */
-    private boolean begin() {
-      lock.lock();
-      try {
-        if (underWay == limit || !enter()) {
-          return false;
-        }
-        isHeard = true;
-        underWay++;
-        return true;
-      } finally {
-        lock.unlock();
-      }
-    }
-
-    /**
-     * Ends a request with its answer, or without one if the length is 0; and what the client has if
-     * it was the last one of a client that has gone.
-     */
-    private void finish(int place, long length) {
-      lock.lock();
-      try {
-        underWay--; // Before the client may send the next request.
-        if (!gone && length > 0) {
-          sends.send(place).id(SEND + place).local(answers, place * stride, length).signaled();
-          if (queuePair.post(sends, place, 1) == 0) {
-            throw new IllegalStateException(queuePair + " is full of answers");
-          }
-        }
-      } finally {
-        lock.unlock();
-        destroyIfLast();
-      }
-    }
-
-    private void read(int receive, RemoteMemory remote, MemoryRegion target) {
-      lock.lock();
-      try {
-        int index = Math.floorMod(RequestFrame.slot(requests.memory(), receive * stride), limit);
-        reads
-            .read(index)
-            .id(READ + receive)
-            .local(target, 0, remote.length())
-            .remote(remote.address(), remote.rkey())
-            .signaled();
-        if (queuePair.post(reads, index, 1) == 0) {
-          throw new IllegalStateException(queuePair + " is full of reads");
-        }
-        reading++;
-      } finally {
-        lock.unlock();
-      }
-    }
-
-    private void endRead() {
-      lock.lock();
-      try {
-        reading--;
-      } finally {
-        lock.unlock();
-      }
-    }
-
-    /**
-     * Writes zero bytes to the memory of a silent client, which its device acknowledges; otherwise
-     * the client has gone. Not behind an RDMA read, which may take long, and which the device
-     * retries.
-     *
-     * @param isDrained whether all completions were read: none is an acknowledgement
-     */
-    private void requireAnswer(long now, boolean isDrained) {
-      boolean isSilent = false;
-      lock.lock();
-      try {
-        if (!hasPlace || left || gone) {
-          return;
-        }
-        if (isProbed) {
-          isSilent =
-              !isHeard && isDrained && now - probedAt >= settings.keepAliveAnswer().toNanos();
-        } else if (!isHeard && reading == 0) {
-          SendList nothing = new SendList(1, 1);
-          nothing.write(0).id(PROBE).remote(0, 0).signaled();
-          isProbed = queuePair.post(nothing) == 1;
-          probedAt = now;
-        }
-        isHeard = false;
-      } finally {
-        lock.unlock();
-      }
-      if (isSilent) {
-        leave();
-      }
-    }
-
-    private void answered() {
-      lock.lock();
-      try {
-        isProbed = false;
-      } finally {
-        lock.unlock();
-      }
-    }
-
-    /** Disconnects; {@link #run} ends the client when all of its completions have been read. */
-    private void leave() {
-      endpoint.id().endQuietly();
-      lock.lock();
-      try {
-        if (!left) {
-          ended.add(this);
-        }
-        left = true;
-      } finally {
-        lock.unlock();
-      }
-    }
-
-    /**
-     * Posts the last request of a queue pair in state ERR, whose completion follows all others;
-     * returns false if the queue is full of flushed requests.
-     */
-    private boolean postLast() {
-      try {
-        SendList nothing = new SendList(1, 1);
-        nothing.write(0).id(LAST).remote(0, 0).signaled();
-        return queuePair.post(nothing) == 1;
-      } catch (RuntimeException e) { // Nothing completes any more, or close() has ended it.
-        end();
-        return true;
-      }
-    }
-
-    /** Ends a client whose completions have been read. */
-    private void end() {
-      int[] dropped;
-      lock.lock();
-      try {
-        gone = true;
-        dropped = Arrays.copyOf(waiting, waitingCount);
-        underWay -= waitingCount;
-        waitingCount = 0;
-      } finally {
-        lock.unlock();
-      }
-      for (int receive : dropped) {
-        boolean _ = ServiceLoop.attempt(() -> drop(receive));
-      }
-      destroyIfLast();
-    }
-
-    private void destroyIfLast() {
-      lock.lock();
-      try {
-        if (!gone || underWay > 0 || destroyed) {
-          return;
-        }
-        destroyed = true;
-      } finally {
-        lock.unlock();
-      }
-      byNumber.remove(queuePair.number());
-      if (hasPlace) { // Before the endpoint, for which the close of the server waits.
-        places.release();
-      }
-      boolean _ = ServiceLoop.attempt(endpoint::close);
-      boolean _ = ServiceLoop.attempt(answers::close);
-      clients.remove(this);
-      if (!hasPlace) {
-        endPending(pending);
-      }
-    }
-  }
-
   private RequestServer(
       Listener listener,
       ConnectionSettings settings,
@@ -444,15 +123,12 @@ public final class RequestServer implements AutoCloseable {
     this.parameters = settings.parameters().withRnrRetryCount(UNLIMITED);
     this.maxClients = maxClients;
     this.places = new Semaphore(maxClients);
-    this.largest = Math.min(largest, LARGEST_READ);
     this.handler = Objects.requireNonNull(handler, "handler");
     this.executor = executor;
     this.keepAlive = settings.keepAlive().map(Duration::toNanos).orElse(0L);
     this.limit = settings.sends();
     this.completions = new Completions(Math.max(BATCH, 2 * (limit + 1)));
     this.begun = new boolean[completions.capacity()];
-    this.stride =
-        (RequestFrame.HEADER + Math.max(RemoteMemory.SIZE, settings.messageSize()) + 7L) & -8L;
     int most = Math.multiplyExact(maxClients, limit);
     ProtectionDomain domain = listener.domain();
     int completionsOfAll =
@@ -467,20 +143,7 @@ public final class RequestServer implements AutoCloseable {
               .withoutCapacityWarning() // A client without a place posts its last request only.
               .create();
       waiter = new CompletionWaiter(queue, settings.spin());
-      receiveQueue = domain.sharedReceiveQueue(most).create();
-      requests = domain.allocateMemory(most * stride, AccessFlag.LOCAL_WRITE);
-      receives = new ReceiveList(most, 1);
-      large = new MemoryRegion[most];
-      lengths = new long[most];
-      refused = new Throwable[most];
-      unposted = new int[most];
-      for (int i = 0; i < most; i++) {
-        receives.id(i, i);
-        receives.local(i, requests, i * stride, stride);
-      }
-      if (receiveQueue.post(receives) < most) {
-        throw new IllegalStateException(receiveQueue + " takes fewer requests than " + most);
-      }
+      requests = new ServedRequests(domain, most, settings.messageSize(), largest);
     } catch (Throwable t) {
       AfterFailure.close(t, channel::close); // With its queue; the caller closes the rest.
       throw t;
@@ -542,20 +205,12 @@ public final class RequestServer implements AutoCloseable {
     }
   }
 
-  /**
-   * Returns the local port of the server.
-   *
-   * @return the port
-   */
+  /** {@return the local port of the server} */
   public int port() {
     return listener.port();
   }
 
-  /**
-   * Returns the number of connected clients.
-   *
-   * @return the number
-   */
+  /** {@return the number of connected clients} */
   public int clients() {
     return maxClients - places.availablePermits();
   }
@@ -606,27 +261,57 @@ public final class RequestServer implements AutoCloseable {
     }
   }
 
-  private void endPending(HalfOpenRequests.Pending<Endpoint> begun) {
+  void endPending(HalfOpenRequests.Pending<Endpoint> begun) {
     connecting.end(begun);
     beginPending();
+  }
+
+  /** Returns the domain of all clients. */
+  ProtectionDomain domain() {
+    return listener.domain();
+  }
+
+  /** Takes the place of a connected client; returns false if there is none. */
+  boolean tryEnter() {
+    return places.tryAcquire();
+  }
+
+  /** Frees the place of a client. */
+  void leave() {
+    places.release();
+  }
+
+  /** A client has gone, whose last completions are to be read. */
+  void left(ServedClient client) {
+    ended.add(client);
+  }
+
+  /** A client has no more completions. */
+  void forget(ServedClient client) {
+    byNumber.remove(client.queuePair().number());
+  }
+
+  /** A client is closed. */
+  void closed(ServedClient client) {
+    clients.remove(client);
   }
 
   /** Accepts a client if there is a place, and waits for its end. */
   private void serve(HalfOpenRequests.Pending<Endpoint> begun) {
     Endpoint request = begun.request();
-    Client client = null;
+    ServedClient client = null;
     try {
       RequestFrame.Terms terms =
           new RequestFrame.Terms(limit, settings.messageSize())
               .agreed(request.request().orElseThrow().privateData());
       if (places.availablePermits() > 0 && terms != null && !closed) {
         settings.setPassive(request.id().options());
-        client = new Client(begun, terms.messageSize());
+        client = new ServedClient(this, begun, queue, requests, limit, terms.messageSize());
         clients.add(client);
         if (closed) { // Perhaps before it was added.
           throw new IllegalStateException(this + " is closed");
         }
-        byNumber.put(client.queuePair, client);
+        byNumber.put(client.queuePair(), client);
         request.accept(parameters, terms.toBytes(), settings.timeout());
         if (client.enter()) {
           var _ = request.awaitEnd(Deadline.NEVER);
@@ -685,7 +370,9 @@ public final class RequestServer implements AutoCloseable {
     for (int i = 0; i < count; i++) {
       completed(i);
     }
-    for (Client client = ended.peek(); client != null && client.postLast(); client = ended.peek()) {
+    for (ServedClient client = ended.peek();
+        client != null && client.postLast();
+        client = ended.peek()) {
       ended.remove();
     }
     if (keepAlive > 0) {
@@ -700,9 +387,9 @@ public final class RequestServer implements AutoCloseable {
       return;
     }
     askedAt = now;
-    for (Client client : clients) {
+    for (ServedClient client : clients) {
       try {
-        client.requireAnswer(now, isDrained);
+        client.requireAnswer(now, settings.keepAliveAnswer().toNanos(), isDrained);
       } catch (RuntimeException e) {
         abort(client, e);
       }
@@ -711,8 +398,10 @@ public final class RequestServer implements AutoCloseable {
 
   /** Begins a request that has arrived; returns false if it is none, or its client may not. */
   private boolean begin(int index) {
-    Client client = byNumber.get(completions.queuePairNumber(index));
-    if (client == null || completions.id(index) >= SEND || !completions.isSuccess(index)) {
+    ServedClient client = byNumber.get(completions.queuePairNumber(index));
+    if (client == null
+        || completions.id(index) >= ServedClient.SEND
+        || !completions.isSuccess(index)) {
       return false;
     }
     try {
@@ -725,7 +414,7 @@ public final class RequestServer implements AutoCloseable {
 
   /** Whatever a completion causes ends its client alone. */
   private void completed(int index) {
-    Client client = byNumber.get(completions.queuePairNumber(index));
+    ServedClient client = byNumber.get(completions.queuePairNumber(index));
     try {
       completed(client, completions.id(index), index);
     } catch (Throwable t) {
@@ -733,41 +422,41 @@ public final class RequestServer implements AutoCloseable {
     }
   }
 
-  private void abort(@Nullable Client client, Throwable reason) {
+  private void abort(@Nullable ServedClient client, Throwable reason) {
     boolean _ =
         ServiceLoop.attempt(
             () ->
                 System.getLogger("dev.verbena")
                     .log(
                         System.Logger.Level.WARNING,
-                        (client == null ? "a client" : client.endpoint) + " of " + this + " failed",
+                        (client == null ? "a client" : client) + " of " + this + " failed",
                         reason));
     if (client != null) {
-      client.endpoint.id().endQuietly();
+      client.disconnect();
     }
   }
 
-  private void completed(@Nullable Client client, long id, int index) {
+  private void completed(@Nullable ServedClient client, long id, int index) {
     boolean good = completions.isSuccess(index);
-    if (client != null && !good && id != LAST) {
+    if (client != null && !good && id != ServedClient.LAST) {
       client.leave(); // Without the event: a peer that was killed answers no disconnect request.
     }
-    if (id < SEND) {
+    if (id < ServedClient.SEND) {
       if (client != null && good) {
         received(client, (int) id, completions.byteLength(index), begun[index]);
       } else {
-        post((int) id);
+        requests.repost((int) id);
       }
-    } else if (id == PROBE) {
+    } else if (id == ServedClient.PROBE) {
       if (client != null) {
         client.answered();
       }
-    } else if (id == LAST) {
+    } else if (id == ServedClient.LAST) {
       if (client != null) {
         client.end();
       }
-    } else if (id >= READ) {
-      int receive = (int) (id - READ);
+    } else if (id >= ServedClient.READ) {
+      int receive = (int) (id - ServedClient.READ);
       if (client != null) {
         client.endRead();
       }
@@ -777,51 +466,42 @@ public final class RequestServer implements AutoCloseable {
         discard(client, receive);
       }
     } else if (client != null) {
-      int receive = client.freePlace((int) (id - SEND));
+      int receive = client.freePlace((int) (id - ServedClient.SEND));
       if (receive >= 0) {
         dispatch(client, receive);
       }
     }
   }
 
-  private void received(Client client, int receive, long length, boolean hasBegun) {
-    MemorySegment memory = requests.memory();
-    long at = receive * stride;
-    int kind = length < RequestFrame.HEADER ? -1 : RequestFrame.kind(memory, at);
-    boolean isLarge =
-        kind == RequestFrame.LARGE_REQUEST && length >= RequestFrame.HEADER + RemoteMemory.SIZE;
+  private void received(ServedClient client, int receive, long length, boolean hasBegun) {
+    int kind = requests.kind(receive, length);
     if (!hasBegun) {
-      client.endpoint.id().endQuietly();
-      post(receive);
-    } else if (kind != RequestFrame.REQUEST && !isLarge) {
-      client.endpoint.id().endQuietly();
+      client.disconnect();
+      requests.repost(receive);
+    } else if (kind < 0) {
+      client.disconnect();
       discard(client, receive);
-    } else if (isLarge) {
-      readLarge(client, receive, RequestFrame.remote(memory, at));
+    } else if (kind == RequestFrame.LARGE_REQUEST) {
+      readLarge(client, receive);
     } else {
-      lengths[receive] = length - RequestFrame.HEADER;
+      requests.arrived(receive, length);
       dispatch(client, receive);
     }
   }
 
   /** Reads the bytes of a request from the client's memory, or refuses them. */
-  private void readLarge(Client client, int receive, RemoteMemory remote) {
-    long length = remote.length();
+  private void readLarge(ServedClient client, int receive) {
+    RemoteMemory remote = requests.remote(receive);
+    MemoryRegion target;
     try {
-      if (length > largest) {
-        throw new IllegalArgumentException(
-            "request of " + length + " bytes exceeds the maximum of the server: " + largest);
-      }
-      large[receive] =
-          listener.domain().allocateMemory(Math.max(1, length), AccessFlag.LOCAL_WRITE);
+      target = requests.allocate(receive, remote.length());
     } catch (Throwable t) { // Such as ENOMEM, or OutOfMemoryError.
-      refused[receive] = t;
+      requests.refuse(receive, t);
       dispatch(client, receive);
       return;
     }
-    lengths[receive] = length;
     try {
-      client.read(receive, remote, large[receive]);
+      client.read(receive, remote, target);
     } catch (Throwable t) {
       discard(client, receive);
       throw t;
@@ -829,12 +509,12 @@ public final class RequestServer implements AutoCloseable {
   }
 
   /** Ends a request without an answer. */
-  private void discard(@Nullable Client client, int receive) {
+  private void discard(@Nullable ServedClient client, int receive) {
     drop(client, receive, 0, 0);
   }
 
   /** Answers a request, or leaves it until there is a place for its answer. */
-  private void dispatch(Client client, int receive) {
+  private void dispatch(ServedClient client, int receive) {
     int place = client.place(receive);
     if (place < 0) {
       return;
@@ -846,13 +526,13 @@ public final class RequestServer implements AutoCloseable {
     try {
       executor.execute(() -> answer(client, receive, place));
     } catch (Throwable t) { // Such as RejectedExecutionException.
-      refused[receive] = t;
+      requests.refuse(receive, t);
       answer(client, receive, place);
     }
   }
 
   /** Answers a request. What fails ends its client, but for the handler. */
-  private void answer(Client client, int receive, int place) {
+  private void answer(ServedClient client, int receive, int place) {
     try {
       long length = 0;
       try {
@@ -866,88 +546,32 @@ public final class RequestServer implements AutoCloseable {
   }
 
   /** Writes the answer of the handler to a place, or its failure; returns the length. */
-  private long write(Client client, int receive, int place) {
-    long at = place * stride;
+  private long write(ServedClient client, int receive, int place) {
     int kind = RequestFrame.ANSWER;
     int length;
+    MemorySegment memory = client.answer(place);
     try {
-      MemorySegment memory =
-          client.answers.memory().asSlice(at + RequestFrame.HEADER, client.messageSize);
-      length = handler.answer(request(receive), memory);
-      Objects.checkFromIndexSize(0, length, client.messageSize);
+      length = handler.answer(requests.bytes(receive), memory);
+      Objects.checkFromIndexSize(0, length, (int) memory.byteSize());
     } catch (Throwable t) { // The client's call throws its message.
       kind = RequestFrame.FAILURE;
-      length = write(client, place, t);
+      String message = t.getMessage() == null ? t.toString() : t.getMessage();
+      byte[] bytes = message.getBytes(StandardCharsets.UTF_8);
+      length = (int) Math.min(bytes.length, memory.byteSize());
+      MemorySegment.copy(MemorySegment.ofArray(bytes), 0, memory, 0, length);
     }
-    MemorySegment memory = requests.memory();
-    int slot = RequestFrame.slot(memory, receive * stride);
-    int sequence = RequestFrame.sequence(memory, receive * stride);
-    RequestFrame.write(client.answers.memory(), at, slot, sequence, kind);
+    client.writeHeader(place, receive, kind);
     return (long) RequestFrame.HEADER + length;
   }
 
-  private MemorySegment request(int receive) throws Throwable {
-    Throwable reason = refused[receive];
-    if (reason != null) {
-      throw reason;
-    }
-    long length = lengths[receive];
-    MemoryRegion region = large[receive];
-    MemorySegment bytes =
-        region == null
-            ? requests.memory().asSlice(receive * stride + RequestFrame.HEADER, length)
-            : region.memory().asSlice(0, length);
-    return bytes.asReadOnly();
-  }
-
-  /** Writes the message of an exception in the place of an answer; returns its length. */
-  private int write(Client client, int place, Throwable t) {
-    String message = t.getMessage() == null ? t.toString() : t.getMessage();
-    byte[] bytes = message.getBytes(StandardCharsets.UTF_8);
-    int length = Math.min(bytes.length, client.messageSize);
-    MemorySegment.copy(
-        MemorySegment.ofArray(bytes),
-        0,
-        client.answers.memory(),
-        place * stride + RequestFrame.HEADER,
-        length);
-    return length;
-  }
-
   /** Posts the receive request of a request again, and ends the request. */
-  private void drop(@Nullable Client client, int receive, int place, long length) {
+  private void drop(@Nullable ServedClient client, int receive, int place, long length) {
     try {
-      drop(receive);
+      requests.drop(receive);
     } finally {
       if (client != null) {
         client.finish(place, length);
       }
-    }
-  }
-
-  /** Posts the receive request of a request again, which is no longer used. */
-  private void drop(int receive) {
-    MemoryRegion region = large[receive];
-    large[receive] = null;
-    refused[receive] = null;
-    try {
-      if (region != null) {
-        region.close();
-      }
-    } finally {
-      post(receive);
-    }
-  }
-
-  private void post(int receive) {
-    posting.lock();
-    try {
-      unposted[unpostedCount++] = receive;
-      while (unpostedCount > 0 && receiveQueue.post(receives, unposted[unpostedCount - 1], 1) > 0) {
-        unpostedCount--;
-      }
-    } finally {
-      posting.unlock();
     }
   }
 
@@ -959,11 +583,11 @@ public final class RequestServer implements AutoCloseable {
   public void close() {
     closed = true;
     boolean _ = ServiceLoop.attempt(listener::stop);
-    clients.forEach(client -> client.endpoint.id().endQuietly());
-    boolean nobodyRuns = Connection.acquire(running, Deadline.after(CLOSING_TIME));
+    clients.forEach(client -> client.disconnect());
+    boolean nobodyRuns = Uninterrupted.acquire(running, Deadline.after(CLOSING_TIME));
     try {
-      clients.forEach(Client::end);
-      boolean _ = Connection.uninterrupted(() -> listener.hasNoConnections(CLOSING_TIME));
+      clients.forEach(ServedClient::end);
+      boolean _ = Uninterrupted.await(() -> listener.hasNoConnections(CLOSING_TIME));
       listener.close();
       queue.close();
       channel.close();

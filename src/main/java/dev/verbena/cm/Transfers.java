@@ -4,7 +4,7 @@ import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.AddressHandle;
-import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
@@ -28,10 +28,8 @@ public final class Transfers {
   private final ProtectionDomain domain;
   private final QueuePair queuePair;
   private final SharedReceiveQueue sharedReceives;
-  private final CompletionQueue sendCompletions;
-  private final CompletionQueue receiveCompletions;
-  private final CompletionEvents sendEvents;
-  private final CompletionEvents receiveEvents;
+  private final CompletionWaiter sendCompletions;
+  private final CompletionWaiter receiveCompletions;
   private final SendList send = new SendList(1, 1);
   private final ReceiveList receive = new ReceiveList(1, 1);
 
@@ -42,17 +40,13 @@ public final class Transfers {
   Transfers(
       QueuePair queuePair,
       SharedReceiveQueue sharedReceives,
-      CompletionQueue sendCompletions,
-      CompletionQueue receiveCompletions,
-      CompletionEvents sendEvents,
-      CompletionEvents receiveEvents) {
+      CompletionWaiter sendCompletions,
+      CompletionWaiter receiveCompletions) {
     this.sharedReceives = sharedReceives;
     this.domain = queuePair.domain();
     this.queuePair = queuePair;
     this.sendCompletions = sendCompletions;
     this.receiveCompletions = receiveCompletions;
-    this.sendEvents = sendEvents;
-    this.receiveEvents = receiveEvents;
   }
 
   /**
@@ -328,7 +322,7 @@ public final class Transfers {
    * @throws IllegalStateException if the identifier is closed before or during the wait
    */
   public int awaitSends(Completions completions, Duration timeout) throws InterruptedException {
-    return await(sendCompletions, sendEvents, completions, Deadline.after(timeout));
+    return sendCompletions.poll(completions, timeout);
   }
 
   /**
@@ -341,23 +335,6 @@ public final class Transfers {
    * @throws IllegalStateException if the identifier is closed before or during the wait
    */
   public int awaitReceives(Completions completions, Duration timeout) throws InterruptedException {
-    return await(receiveCompletions, receiveEvents, completions, Deadline.after(timeout));
-  }
-
-  private static int await(
-      CompletionQueue queue, CompletionEvents events, Completions completions, Deadline deadline)
-      throws InterruptedException {
-    int polled = queue.poll(completions);
-    while (polled == 0 && !deadline.isOver()) {
-      long seen = events.count();
-      queue.requestNotification();
-      // A completion may have arrived before the notification was requested.
-      polled = queue.poll(completions);
-      if (polled == 0) {
-        events.await(queue, seen, deadline);
-        polled = queue.poll(completions);
-      }
-    }
-    return polled;
+    return receiveCompletions.poll(completions, timeout);
   }
 }

@@ -295,10 +295,10 @@ public final class EfaDevice {
             throw explained(e, flags);
           }
         };
-    return domain
-        .queuePair(QueuePairType.SRD)
-        .maker(
-            new QueueMaker(creation, Core.of(context).device().provider().verbs()::ibv_destroy_qp))
+    return QueuePairBuilder.of(
+            domain,
+            QueuePairType.SRD,
+            new QueueMaker(creation, Core.of(context).verbs()::ibv_destroy_qp))
         .signalAll()
         .sendOperations(operations());
   }
@@ -373,7 +373,7 @@ public final class EfaDevice {
                         address(context), attributes, attr.address(), CqInitAttr.SIZE);
                   }
                 },
-                Core.of(context).device().provider().verbs()::ibv_destroy_cq),
+                Core.of(context).verbs()::ibv_destroy_cq),
             fields);
     return new EfaCompletionQueue(libefa, queue);
   }

@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import static dev.verbena.internal.calls.SendWorkRequest.*;
 import static dev.verbena.internal.calls.SendWorkRequest.ATOMIC_KEY;
 import static dev.verbena.internal.calls.SendWorkRequest.BIND_INFO;
 import static dev.verbena.internal.calls.SendWorkRequest.BIND_KEY;

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Each function is looked up at its first call, so that a library without some functions can be
  * used for all others.
  */
-class NativeFunctions {
+public class NativeFunctions {
   private final Library library;
   private final Map<String, MemorySegment> exported = new ConcurrentHashMap<>();
 
@@ -105,7 +105,7 @@ class NativeFunctions {
   }
 
   /** Calls a function; throws its failure. */
-  static long call(
+  public static long call(
       MemorySegment pointer, String function, ErrorConvention fails, long... arguments) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = Downcall.capture(arena);

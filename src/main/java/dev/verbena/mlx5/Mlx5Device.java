@@ -154,21 +154,21 @@ public final class Mlx5Device {
   private QueuePairBuilder builder(
       ProtectionDomain domain, QueuePairType type, int dcType, long accessKey) {
     Core.requireSame(context, domain, domain.context());
-    return domain
-        .queuePair(type)
-        .maker(
-            new QueueMaker(
-                attributes -> {
-                  try (Arena arena = Arena.ofConfined()) {
-                    MemorySegment attr = arena.allocate(QpInitAttr.SIZE, Long.BYTES);
-                    attr.set(ValueLayout.JAVA_LONG, QpInitAttr.COMP_MASK, QpInitAttr.MASK_DC);
-                    attr.set(ValueLayout.JAVA_INT, QpInitAttr.DC_TYPE, dcType);
-                    attr.set(ValueLayout.JAVA_LONG, QpInitAttr.DCT_ACCESS_KEY, accessKey);
-                    return libmlx5.mlx5dv_create_qp(
-                        context.segment().address(), attributes, attr.address());
-                  }
-                },
-                Core.of(context).device().provider().verbs()::ibv_destroy_qp));
+    return QueuePairBuilder.of(
+        domain,
+        type,
+        new QueueMaker(
+            attributes -> {
+              try (Arena arena = Arena.ofConfined()) {
+                MemorySegment attr = arena.allocate(QpInitAttr.SIZE, Long.BYTES);
+                attr.set(ValueLayout.JAVA_LONG, QpInitAttr.COMP_MASK, QpInitAttr.MASK_DC);
+                attr.set(ValueLayout.JAVA_INT, QpInitAttr.DC_TYPE, dcType);
+                attr.set(ValueLayout.JAVA_LONG, QpInitAttr.DCT_ACCESS_KEY, accessKey);
+                return libmlx5.mlx5dv_create_qp(
+                    context.segment().address(), attributes, attr.address());
+              }
+            },
+            Core.of(context).verbs()::ibv_destroy_qp));
   }
 
   /** libmlx5 refuses atomic operations of a device that has none. */

@@ -41,18 +41,6 @@ final class ChannelServerSocket extends ServerSocket {
     return channel;
   }
 
-  private static SocketException closed(ClosedChannelException e) {
-    SocketException closed = new SocketException("Socket is closed");
-    closed.initCause(e);
-    return closed;
-  }
-
-  private void requireOpen() throws SocketException {
-    if (isClosed()) {
-      throw new SocketException("Socket is closed");
-    }
-  }
-
   @Override
   public void bind(@Nullable SocketAddress address) throws IOException {
     bind(address, 0);
@@ -63,7 +51,7 @@ final class ChannelServerSocket extends ServerSocket {
     try {
       channel.bind(address, backlog);
     } catch (ClosedChannelException e) {
-      throw closed(e);
+      throw SocketView.closed(e);
     } catch (AlreadyBoundException e) {
       throw new SocketException("Already bound", e);
     } catch (UnresolvedAddressException e) {
@@ -90,7 +78,7 @@ final class ChannelServerSocket extends ServerSocket {
 
   @Override
   public Socket accept() throws IOException {
-    requireOpen();
+    SocketView.requireOpen(channel);
     if (!channel.isBlocking()) {
       throw new IllegalBlockingModeException();
     }
@@ -104,7 +92,7 @@ final class ChannelServerSocket extends ServerSocket {
     } catch (NotYetBoundException e) {
       throw new SocketException("Socket is not bound yet", e);
     } catch (ClosedChannelException e) {
-      throw closed(e);
+      throw SocketView.closed(e);
     }
   }
 
@@ -128,13 +116,13 @@ final class ChannelServerSocket extends ServerSocket {
     if (milliseconds < 0) {
       throw new IllegalArgumentException("timeout < 0");
     }
-    requireOpen();
+    SocketView.requireOpen(channel);
     timeout = milliseconds;
   }
 
   @Override
   public int getSoTimeout() throws IOException {
-    requireOpen();
+    SocketView.requireOpen(channel);
     return timeout;
   }
 
@@ -154,38 +142,14 @@ final class ChannelServerSocket extends ServerSocket {
     return channel.supportedOptions();
   }
 
-  private <T> void set(SocketOption<T> name, T value) throws SocketException {
-    try {
-      channel.setOption(name, value);
-    } catch (SocketException e) {
-      throw e;
-    } catch (ClosedChannelException e) {
-      throw closed(e);
-    } catch (IOException e) {
-      throw new AssertionError("an option fails with a SocketException", e);
-    }
-  }
-
-  private <T> T get(SocketOption<T> name) throws SocketException {
-    try {
-      return channel.getOption(name);
-    } catch (SocketException e) {
-      throw e;
-    } catch (ClosedChannelException e) {
-      throw closed(e);
-    } catch (IOException e) {
-      throw new AssertionError("an option fails with a SocketException", e);
-    }
-  }
-
   @Override
   public void setReuseAddress(boolean on) throws SocketException {
-    set(StandardSocketOptions.SO_REUSEADDR, on);
+    SocketView.set(channel, StandardSocketOptions.SO_REUSEADDR, on);
   }
 
   @Override
   public boolean getReuseAddress() throws SocketException {
-    return get(StandardSocketOptions.SO_REUSEADDR);
+    return SocketView.get(channel, StandardSocketOptions.SO_REUSEADDR);
   }
 
   @Override
@@ -193,12 +157,12 @@ final class ChannelServerSocket extends ServerSocket {
     if (size <= 0) {
       throw new IllegalArgumentException("size cannot be 0 or negative");
     }
-    set(StandardSocketOptions.SO_RCVBUF, size);
+    SocketView.set(channel, StandardSocketOptions.SO_RCVBUF, size);
   }
 
   @Override
   public int getReceiveBufferSize() throws SocketException {
-    return get(StandardSocketOptions.SO_RCVBUF);
+    return SocketView.get(channel, StandardSocketOptions.SO_RCVBUF);
   }
 
   @Override

@@ -63,7 +63,7 @@ final class ChannelSocket extends Socket {
     if (milliseconds < 0) {
       throw new IllegalArgumentException("connect: timeout can't be negative");
     }
-    requireOpen();
+    SocketView.requireOpen(channel);
     if (isConnected()) {
       throw new SocketException("Already connected");
     }
@@ -71,7 +71,7 @@ final class ChannelSocket extends Socket {
     try {
       calls.connect(address, nanos(milliseconds));
     } catch (ClosedChannelException e) {
-      throw closed(e);
+      throw SocketView.closed(e);
     } catch (UnresolvedAddressException e) {
       close(); // Socket.connect specifies that a failed connect closes the socket.
       throw unknown(address, e);
@@ -88,12 +88,6 @@ final class ChannelSocket extends Socket {
     }
   }
 
-  private void requireOpen() throws SocketException {
-    if (isClosed()) {
-      throw new SocketException("Socket is closed");
-    }
-  }
-
   /** Returns the exception of an address that is not resolved. */
   static IOException unknown(@Nullable SocketAddress address, UnresolvedAddressException e) {
     IOException unknown = new UnknownHostException(String.valueOf(address));
@@ -101,18 +95,12 @@ final class ChannelSocket extends Socket {
     return unknown;
   }
 
-  private static SocketException closed(ClosedChannelException e) {
-    SocketException closed = new SocketException("Socket is closed");
-    closed.initCause(e);
-    return closed;
-  }
-
   @Override
   public void bind(@Nullable SocketAddress address) throws IOException {
     try {
       channel.bind(address);
     } catch (ClosedChannelException e) {
-      throw closed(e);
+      throw SocketView.closed(e);
     } catch (AlreadyBoundException | ConnectionPendingException e) {
       throw new SocketException("Already bound", e);
     } catch (UnresolvedAddressException e) {
@@ -296,48 +284,24 @@ final class ChannelSocket extends Socket {
     return channel.supportedOptions();
   }
 
-  private <T> void set(SocketOption<T> name, T value) throws SocketException {
-    try {
-      channel.setOption(name, value);
-    } catch (SocketException e) {
-      throw e;
-    } catch (ClosedChannelException e) {
-      throw closed(e);
-    } catch (IOException e) {
-      throw new AssertionError("an option fails with a SocketException", e);
-    }
-  }
-
-  private <T> T get(SocketOption<T> name) throws SocketException {
-    try {
-      return channel.getOption(name);
-    } catch (SocketException e) {
-      throw e;
-    } catch (ClosedChannelException e) {
-      throw closed(e);
-    } catch (IOException e) {
-      throw new AssertionError("an option fails with a SocketException", e);
-    }
-  }
-
   @Override
   public void setTcpNoDelay(boolean on) throws SocketException {
-    set(StandardSocketOptions.TCP_NODELAY, on);
+    SocketView.set(channel, StandardSocketOptions.TCP_NODELAY, on);
   }
 
   @Override
   public boolean getTcpNoDelay() throws SocketException {
-    return get(StandardSocketOptions.TCP_NODELAY);
+    return SocketView.get(channel, StandardSocketOptions.TCP_NODELAY);
   }
 
   @Override
   public void setSoLinger(boolean on, int linger) throws SocketException {
-    set(StandardSocketOptions.SO_LINGER, on ? linger : -1);
+    SocketView.set(channel, StandardSocketOptions.SO_LINGER, on ? linger : -1);
   }
 
   @Override
   public int getSoLinger() throws SocketException {
-    return get(StandardSocketOptions.SO_LINGER);
+    return SocketView.get(channel, StandardSocketOptions.SO_LINGER);
   }
 
   @Override
@@ -355,13 +319,13 @@ final class ChannelSocket extends Socket {
     if (milliseconds < 0) {
       throw new IllegalArgumentException("timeout can't be negative");
     }
-    requireOpen();
+    SocketView.requireOpen(channel);
     timeout = milliseconds;
   }
 
   @Override
   public int getSoTimeout() throws SocketException {
-    requireOpen();
+    SocketView.requireOpen(channel);
     return timeout;
   }
 
@@ -370,12 +334,12 @@ final class ChannelSocket extends Socket {
     if (size <= 0) {
       throw new IllegalArgumentException("Invalid send size");
     }
-    set(StandardSocketOptions.SO_SNDBUF, size);
+    SocketView.set(channel, StandardSocketOptions.SO_SNDBUF, size);
   }
 
   @Override
   public int getSendBufferSize() throws SocketException {
-    return get(StandardSocketOptions.SO_SNDBUF);
+    return SocketView.get(channel, StandardSocketOptions.SO_SNDBUF);
   }
 
   @Override
@@ -383,22 +347,22 @@ final class ChannelSocket extends Socket {
     if (size <= 0) {
       throw new IllegalArgumentException("Invalid receive size");
     }
-    set(StandardSocketOptions.SO_RCVBUF, size);
+    SocketView.set(channel, StandardSocketOptions.SO_RCVBUF, size);
   }
 
   @Override
   public int getReceiveBufferSize() throws SocketException {
-    return get(StandardSocketOptions.SO_RCVBUF);
+    return SocketView.get(channel, StandardSocketOptions.SO_RCVBUF);
   }
 
   @Override
   public void setKeepAlive(boolean on) throws SocketException {
-    set(StandardSocketOptions.SO_KEEPALIVE, on);
+    SocketView.set(channel, StandardSocketOptions.SO_KEEPALIVE, on);
   }
 
   @Override
   public boolean getKeepAlive() throws SocketException {
-    return get(StandardSocketOptions.SO_KEEPALIVE);
+    return SocketView.get(channel, StandardSocketOptions.SO_KEEPALIVE);
   }
 
   @Override
@@ -413,12 +377,12 @@ final class ChannelSocket extends Socket {
 
   @Override
   public void setReuseAddress(boolean on) throws SocketException {
-    set(StandardSocketOptions.SO_REUSEADDR, on);
+    SocketView.set(channel, StandardSocketOptions.SO_REUSEADDR, on);
   }
 
   @Override
   public boolean getReuseAddress() throws SocketException {
-    return get(StandardSocketOptions.SO_REUSEADDR);
+    return SocketView.get(channel, StandardSocketOptions.SO_REUSEADDR);
   }
 
   @Override

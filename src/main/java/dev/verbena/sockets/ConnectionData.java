@@ -98,6 +98,28 @@ record ConnectionData(
         (flags & BIG_ENDIAN) != 0, credits, areas, table, RemoteMemory.read(data));
   }
 
+  /** Writes an SGE for the sender of this, in its byte order. */
+  void putSge(ByteBuffer target, int at, long address, int key, int length) {
+    target
+        .putLong(at, swapped(address))
+        .putInt(at + Long.BYTES, swapped(key))
+        .putInt(at + Long.BYTES + Integer.BYTES, swapped(length));
+  }
+
+  /** Writes an entry of the sender's table of mapped areas, in its byte order. */
+  void putArea(ByteBuffer target, int at, long offset, long address, int key, int length) {
+    target.putLong(at, swapped(offset));
+    putSge(target, at + Long.BYTES, address, key, length);
+  }
+
+  private long swapped(long value) {
+    return isOfOtherByteOrder() ? Long.reverseBytes(value) : value;
+  }
+
+  private int swapped(int value) {
+    return isOfOtherByteOrder() ? Integer.reverseBytes(value) : value;
+  }
+
   /** Returns whether the hosts differ in byte order: then an end writes in that of the other. */
   boolean isOfOtherByteOrder() {
     return isBigEndian != (ByteOrder.nativeOrder() == ByteOrder.BIG_ENDIAN);

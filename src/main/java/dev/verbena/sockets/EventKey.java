@@ -141,11 +141,14 @@ final class EventKey extends AbstractSelectionKey {
     return found;
   }
 
-  /** Records which operations a selection has found ready; returns whether it is the first time. */
+  /**
+   * Records which operations a selection has found ready, in addition to those that it has found
+   * before: events of a descriptor are told once. Returns whether it is the first time.
+   */
   boolean found(int operations, long inSelection) {
     boolean isFirst = selection != inSelection;
     selection = inSelection;
-    found = operations;
+    found = isFirst ? operations : found | operations;
     return isFirst;
   }
 }

@@ -21,18 +21,26 @@ final class MappedAreas implements AutoCloseable {
    */
   record Area(MemorySegment memory, MemoryRegion region, long offset, int index) {}
 
+  private final ProtectionDomain domain;
   private final List<Area> all = new ArrayList<>();
 
   /** Those that the peer has not been told of. */
   private final Deque<Area> untold = new ArrayDeque<>();
 
-  /**
-   * Maps memory.
-   *
-   * @param most the number of areas that the peer maps at most
-   */
-  void add(ProtectionDomain domain, MemorySegment memory, long offset, int most)
-      throws IOException {
+  /** The number of areas that the peer maps at most. */
+  private int most;
+
+  MappedAreas(ProtectionDomain domain) {
+    this.domain = domain;
+  }
+
+  /** Sets the number of areas that the peer maps at most. */
+  void begin(int areas) {
+    most = areas;
+  }
+
+  /** Maps memory. */
+  void add(MemorySegment memory, long offset) throws IOException {
     int index = 0;
     while (index < most && isUsed(index)) {
       index++;

@@ -1,6 +1,5 @@
 package dev.verbena.sockets;
 
-import dev.verbena.Errno;
 import dev.verbena.RdmaException;
 import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionId;
@@ -8,13 +7,13 @@ import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.EventType;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
+import dev.verbena.internal.Resolution;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ProtocolException;
 import java.net.SocketException;
-import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -29,12 +28,7 @@ import org.jspecify.annotations.Nullable;
  * request of a peer, to the orderly end. Each step is driven by an event; no thread waits for it.
  */
 final class RdmaConnection {
-  /**
-   * The timeout of one resolution, which is then repeated: the kernel may miss a reply until the
-   * timeout expires.
-   */
-  private static final Duration ATTEMPT = Duration.ofMillis(250);
-
+  /** How often a resolution is attempted: for 20 seconds. */
   private static final int ATTEMPTS = 80;
 
   /** As librdmacm's rsockets: flow control, and retry counts of 7. */
@@ -197,7 +191,7 @@ final class RdmaConnection {
 
   private void resolve() {
     // An identifier that is bound has its address.
-    id.resolveAddress(null, Objects.requireNonNull(remote), ATTEMPT);
+    id.resolveAddress(null, Objects.requireNonNull(remote), Resolution.ATTEMPT);
   }
 
   /** Receives an event; none after {@link #release}. */
@@ -238,7 +232,7 @@ final class RdmaConnection {
     switch (event.type()) {
       case ADDR_RESOLVED -> {
         attempts = 0;
-        id.resolveRoute(ATTEMPT);
+        id.resolveRoute(Resolution.ATTEMPT);
       }
       case ADDR_ERROR, ROUTE_ERROR -> repeat(event);
       case ROUTE_RESOLVED -> id.connect(PARAMETERS, createStream().describe());
@@ -252,12 +246,12 @@ final class RdmaConnection {
   }
 
   private void repeat(ConnectionEvent event) {
-    if (event.status() != -Errno.ETIMEDOUT || ++attempts == ATTEMPTS) {
+    if (!Resolution.mayRepeat(event.status()) || ++attempts == ATTEMPTS) {
       fail(Failures.ofConnect(event, remoteOrUnknown()));
     } else if (event.type() == EventType.ADDR_ERROR) {
       resolve();
     } else {
-      id.resolveRoute(ATTEMPT);
+      id.resolveRoute(Resolution.ATTEMPT);
     }
   }
 

@@ -1,26 +1,14 @@
 package dev.verbena.sockets;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.attributes.TransportType;
 import dev.verbena.cm.ConnectionId;
+import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.life.Core;
-import dev.verbena.values.CompletionFlag;
-import dev.verbena.values.CompletionStatus;
-import dev.verbena.values.QueuePairCapacity;
-import dev.verbena.values.QueuePairType;
-import dev.verbena.verbs.CompletionChannel;
-import dev.verbena.verbs.CompletionQueue;
-import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.ProtectionDomain;
-import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.ReceiveList;
-import dev.verbena.verbs.SendList;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
-import java.nio.channels.ClosedChannelException;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -36,12 +24,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Credits.</b> A message consumes a receive request. Each end may send as many messages as
  * the other has granted, as a 16-bit number of the last message. The messages of control (grants,
- * the end of the stream) are not counted: at most {@value #CONTROL_MESSAGES} of them are
+ * the end of the stream) are not counted: at most {@value Sizes#CONTROL_MESSAGES} of them are
  * outstanding, and each end has posted so many receive requests more.
- *
- * <p><b>The peer is not believed:</b> it can write to the receive buffer and to its tables, and
- * nowhere else. A message that is longer than what was granted, or that the protocol does not have,
- * ends the connection.
  *
  * <p>Methods do not wait, but for {@link #await}. One thread at a time receives and one sends;
  * others may do everything else.
@@ -53,42 +37,19 @@ final class RdmaStream {
   /** The result at the end of the stream. */
   static final int END = -1;
 
-  /** The control messages that may be outstanding: {@code RS_QP_CTRL_SIZE}. */
-  static final int CONTROL_MESSAGES = 4;
-
   /** An operation for {@link #await} and {@link #ready}. */
   static final int RECEIVE = 1;
 
   /** An operation for {@link #await} and {@link #ready}. */
   static final int SEND = 2;
 
-  // The operation of a message: the upper 3 bits of the immediate data.
-  static final int DATA = 0;
-  static final int MAPPED_WRITE = 2; // Is not transmitted.
-  static final int GRANT = 4;
-  static final int AREA = 6;
-  static final int CONTROL = 7;
-
-  // The values of a control message.
-  static final int DISCONNECT = 0;
-  static final int KEEPALIVE = 1;
-  static final int SHUTDOWN = 2;
-
-  private static final int NONE = -1;
-
   /** What the JDK's channels say of a TCP connection that the peer has reset. */
   private static final String RESET = "Connection reset";
-
-  private static final int OPERATION_SHIFT = 29;
-  private static final int VALUE_MASK = (1 << OPERATION_SHIFT) - 1;
 
   /** The size of the first message of a transfer; each following one is twice as large. */
   private static final int FIRST_TRANSFER = 2048;
 
   private static final int LARGEST_TRANSFER = 1 << 16;
-
-  /** A stream is writable if so much of the send buffer is free. */
-  private static final int LEAST_FREE = 2048;
 
   /**
    * How long a thread polls before it waits for an event: as librdmacm, but not at all if a thread
@@ -105,116 +66,37 @@ final class RdmaStream {
   /** How long closing waits for threads that copy; as closing of other objects waits for calls. */
   private static final long LONGEST_COPY = TimeUnit.SECONDS.toNanos(30);
 
-  /** Completions of one poll, and receive requests of one post. */
-  private static final int BATCH = 32;
-
-  // The requests of the list.
-  private static final int DATA_REQUEST = 0;
-  private static final int INLINE_DATA_REQUEST = 1;
-  private static final int GRANT_REQUEST = 2;
-  private static final int MESSAGE_REQUEST = 3;
-  private static final int WRITE_REQUEST = 4;
-  private static final int AREA_REQUEST = 5;
-  private static final int KEEPALIVE_REQUEST = 6;
-  private static final int REQUESTS = 7;
-
-  /** How the other end ended, or this end. */
-  private enum State {
-    CONNECTED,
-
-    /**
-     * The queue pair is in the state ERR, and nothing can be sent. Whether the connection ended in
-     * order is not known before the pending events of RDMA CM are received.
-     */
-    FLUSHED,
-
-    DISCONNECTED,
-    FAILED
-  }
-
-  private final StreamEvents events;
-  private final CompletionQueue sends;
-  private final CompletionQueue receives;
-  private final QueuePair queuePair;
-  private final ProtectionDomain domain;
-  private final Sizes sizes;
-  private final int inline;
+  private final String name;
+  private final StreamQueues queues;
   private final StreamMemory memory;
 
   /**
    * Ends the stream before one of its objects is closed: by the program, which can get them from
    * asynchronous events, or with the context.
    */
-  private Core life;
+  private final Core life;
 
-  /** The peer's tables of SGEs and areas. */
-  private ConnectionData peer;
+  /** Is told of each change that no completion event shows. */
+  private final Runnable changed;
 
   private final ReentrantLock lock = new ReentrantLock();
 
   // All that follows is guarded by the lock.
 
-  private final SendList requests;
-  private final ByteBuffer inlineData;
-  private final ReceiveList receiveRequests = new ReceiveList(BATCH, 1);
-  private final Completions completions = new Completions(BATCH);
-  private State state = State.CONNECTED;
-
-  /** Why the connection failed. */
-  private @Nullable String failure;
-
-  private boolean isInputEnded;
-  private boolean isInputShut;
-
-  /** The number of bytes that a thread copies from the receive buffer. */
-  private int reading;
-
-  private boolean isOutputShut;
-  private boolean isDisconnectSent;
-
-  // Receiving. The numbers of bytes and messages overflow without harm.
-  private int received;
-  private int consumed;
-  private int granted;
-  private int freed;
-  private int freeOffset;
-  private int peerEntry = 1;
-  private short messages;
-  private short nextGrant;
-  private int readOffset;
-
-  // Sending.
-  private final StreamMemory.Target[] targets = {
-    new StreamMemory.Target(), new StreamMemory.Target()
-  };
-  private int target;
-  private int nextTarget = 1;
-  private short sent;
-  private short allowed;
-  private int controlOutstanding;
-  private int controlIndex;
-
-  /** The control message that is to be sent as soon as possible, or {@link #NONE}. */
-  private int pendingControl = NONE;
-
-  private int freeRequests;
-  private int freeBytes;
-  private int writeOffset;
-
-  private final MappedAreas areas = new MappedAreas();
+  private final StreamEvents events;
+  private final StreamState state;
+  private final StreamRequests requests;
+  private final ControlMessages control;
+  private final InputRing input;
+  private final Grants grants;
+  private final OutputRing output;
+  private final MappedAreas areas;
   private final StreamMemory.Target area = new StreamMemory.Target();
-
   private final CopyingThreads copying = new CopyingThreads(lock);
-
-  private boolean isReleased;
-  private boolean isClosing;
+  private final StreamProtocol protocol;
 
   /** What must be done before the descriptor is closed. */
   private Runnable beforeRelease = () -> {};
-
-  private final Runnable failed;
-  private final Runnable flushed;
-  private final Runnable changed;
 
   /**
    * Creates the queue pair of an identifier that has a device, with its receive requests posted.
@@ -226,99 +108,40 @@ final class RdmaStream {
    * @throws VerbsException if the device has no memory or objects left
    */
   RdmaStream(ConnectionId id, Sizes wanted, Runnable failed, Runnable flushed, Runnable changed) {
-    this.failed = failed;
-    this.flushed = flushed;
     this.changed = changed;
-    if (id.context().device().transportType() == TransportType.IWARP) {
-      throw new VerbsException(
-          "rdma_create_qp",
-          Errno.EOPNOTSUPP,
-          "RDMA sockets need RDMA write with immediate data, which iWARP does not have: "
-              + id.context().device());
-    }
-    domain = id.domain();
-    sizes = wanted.within(id.context().deviceAttributes().maxQueuePairRequests());
-    CompletionChannel channel = null;
-    CompletionQueue sendQueue = null;
-    CompletionQueue receiveQueue = null;
+    ProtectionDomain domain = id.domain();
+    Sizes sizes = wanted.within(id.context().deviceAttributes().maxQueuePairRequests());
+    queues = new StreamQueues(id, sizes);
     StreamMemory made = null;
-    boolean isMade = false;
     try {
-      channel = id.context().createCompletionChannel();
-      sendQueue = id.context().completionQueue(sizes.sends()).channel(channel).create();
-      int posted = sizes.receives() + CONTROL_MESSAGES;
-      receiveQueue = id.context().completionQueue(posted).channel(channel).create();
-      queuePair =
-          id.queues()
-              .createQueuePair(
-                  domain
-                      .queuePair(QueuePairType.RC)
-                      .sendCompletions(sendQueue)
-                      .receiveCompletions(receiveQueue)
-                      .capacity(
-                          QueuePairCapacity.of(sizes.sends())
-                              .withReceiveRequests(posted)
-                              .withMaxInlineData(sizes.inline()))
-                      .signalAll());
-      inline = Math.min(sizes.inline(), queuePair.capacity().maxInlineData());
       made = new StreamMemory(domain, sizes);
-      events = new StreamEvents(channel, sendQueue, receiveQueue, lock);
-      sends = sendQueue;
-      receives = receiveQueue;
-      memory = made;
-      requests = formatted(inline);
-      inlineData = requests.inlineData(INLINE_DATA_REQUEST).asByteBuffer();
-      freeRequests = sizes.sends() - CONTROL_MESSAGES;
-      freeBytes = sizes.sendBuffer();
-      freed = sizes.receiveBuffer() / 2;
-      freeOffset = freed;
-      granted = freed;
-      nextGrant = (short) (sizes.receives() / 2);
-      peer = memory.describe(); // Until it is known.
-      postReceives(posted);
-      RdmaStream _ =
+      name = "rsocket stream over " + queues.queuePair();
+      events = new StreamEvents(queues, lock);
+      state = new StreamState(name, events, failed, flushed);
+      requests = new StreamRequests(queues.queuePair(), state, sizes.inline());
+      control = new ControlMessages(requests, state);
+      input = new InputRing(made.receiveBuffer(), sizes.receiveBuffer());
+      grants = new Grants(sizes, made, input, requests, control);
+      output = new OutputRing(sizes, made, requests, state);
+      areas = new MappedAreas(domain);
+      protocol = new StreamProtocol(sizes, queues, events, state, control, input, grants, output);
+      life =
           Core.borrow(
-              List.of(domain, sendQueue, receiveQueue, queuePair),
+              List.of(domain, queues.sends(), queues.receives(), queues.queuePair()),
               0,
               core -> {
                 core.owner(this);
                 core.beforeClose(this::stop);
-                life = core;
-                return this;
+                return core;
               });
-      isMade = true;
-    } finally {
-      if (!isMade) {
-        id.queues().queuePair().ifPresent(QueuePair::close);
-        close(sendQueue, receiveQueue, channel, made);
+    } catch (Throwable t) {
+      AfterFailure.close(t, queues::close);
+      if (made != null) {
+        AfterFailure.close(t, made::close);
       }
+      throw t;
     }
-  }
-
-  private static void close(@Nullable AutoCloseable... all) {
-    for (AutoCloseable resource : all) {
-      if (resource != null) {
-        try {
-          resource.close();
-        } catch (RuntimeException e) {
-          throw e;
-        } catch (Exception e) {
-          throw new AssertionError(e);
-        }
-      }
-    }
-  }
-
-  private static SendList formatted(int inline) {
-    SendList list = new SendList(REQUESTS, 1, Math.max(inline, 1));
-    list.writeWithImmediate(DATA_REQUEST, 0);
-    list.writeWithImmediate(INLINE_DATA_REQUEST, 0).inline(0);
-    list.writeWithImmediate(GRANT_REQUEST, 0);
-    list.writeWithImmediate(MESSAGE_REQUEST, 0);
-    list.write(WRITE_REQUEST);
-    list.writeWithImmediate(AREA_REQUEST, 0);
-    list.write(KEEPALIVE_REQUEST);
-    return list;
+    memory = made;
   }
 
   /** Returns the private data for the peer. */
@@ -330,9 +153,9 @@ final class RdmaStream {
   void begin(ConnectionData data) {
     lock.lock();
     try {
-      peer = data;
-      targets[0].set(data.buffer().address(), data.buffer().key(), data.buffer().length());
-      allowed = (short) data.credits();
+      grants.begin(data);
+      output.begin(data);
+      areas.begin(data.areas());
     } finally {
       lock.unlock();
     }
@@ -345,7 +168,7 @@ final class RdmaStream {
   int descriptor() {
     lock.lock();
     try {
-      return isReleased ? -1 : events.descriptor();
+      return state.isReleased() ? -1 : events.descriptor();
     } finally {
       lock.unlock();
     }
@@ -373,34 +196,34 @@ final class RdmaStream {
     int count;
     lock.lock();
     try {
-      if (received == consumed) {
-        boolean _ = process();
+      if (input.available() == 0) {
+        boolean _ = protocol.process();
       }
-      count = Math.min(received - consumed, buffer.remaining());
-      if (count == 0 || isReleased) {
-        return buffer.hasRemaining() ? endOrUnavailable() : 0;
+      count = Math.min(input.available(), buffer.remaining());
+      if (count == 0 || state.isReleased()) {
+        if (!buffer.hasRemaining()) {
+          return 0;
+        }
+        return state.isAtEnd() ? END : UNAVAILABLE;
       }
-      reading = count;
+      input.beginReading(count);
       copying.enter();
     } finally {
       lock.unlock();
     }
     boolean isCopied = false;
     try {
-      copyFromRing(buffer, count);
+      input.copyTo(buffer, count);
       isCopied = true;
     } finally {
       lock.lock();
       try {
-        reading = 0;
         copying.leave();
-        if (isCopied) {
-          consume(count);
+        input.endReading(isCopied ? count : 0);
+        if (state.isInputShut()) {
+          input.discard();
         }
-        if (isInputShut) {
-          discard();
-        }
-        giveCredits();
+        protocol.giveCredits();
       } finally {
         lock.unlock();
       }
@@ -408,51 +231,12 @@ final class RdmaStream {
     return count;
   }
 
-  private int endOrUnavailable() throws IOException {
-    if (isInputEnded || isInputShut) {
-      return END;
-    } else if (failure != null) {
-      throw new SocketException(failure);
-    }
-    return hasInputEnded() ? END : UNAVAILABLE;
-  }
-
-  private boolean hasInputEnded() {
-    return isInputEnded || isInputShut || hasEnded() || isReleased;
-  }
-
-  private boolean hasEnded() {
-    return state == State.DISCONNECTED || state == State.FAILED;
-  }
-
-  private void copyFromRing(ByteBuffer buffer, int count) {
-    ByteBuffer ring = memory.receiveBuffer();
-    int first = Math.min(count, sizes.receiveBuffer() - readOffset);
-    int position = buffer.position();
-    buffer.put(position, ring, readOffset, first);
-    buffer.put(position + first, ring, 0, count - first);
-    buffer.position(position + count);
-  }
-
-  private void consume(int count) {
-    consumed += count;
-    freed += count;
-    readOffset = (readOffset + count) % sizes.receiveBuffer();
-  }
-
-  /** Consumes what nobody reads; a read in progress does it when it has copied its part. */
-  private void discard() {
-    if (reading == 0) {
-      consume(received - consumed);
-    }
-  }
-
   /** Returns the number of bytes that can be received without waiting. */
   int available() {
     lock.lock();
     try {
-      boolean _ = process();
-      return received - consumed;
+      boolean _ = protocol.process();
+      return input.available();
     } finally {
       lock.unlock();
     }
@@ -467,17 +251,7 @@ final class RdmaStream {
    * @throws SocketException if the connection has ended or failed
    */
   int send(ByteBuffer buffer) throws IOException {
-    int total = 0;
-    int largest = FIRST_TRANSFER;
-    while (buffer.hasRemaining()) {
-      int count = sendOnce(buffer, Math.min(buffer.remaining(), largest), null);
-      if (count == 0) {
-        return total == 0 ? UNAVAILABLE : total;
-      }
-      total += count;
-      largest = Math.min(2 * largest, LARGEST_TRANSFER);
-    }
-    return total;
+    return sendAll(buffer, false, 0);
   }
 
   /**
@@ -488,12 +262,15 @@ final class RdmaStream {
    *     ended or failed
    */
   int sendMapped(ByteBuffer buffer, long offset) throws IOException {
+    return sendAll(buffer, true, offset);
+  }
+
+  private int sendAll(ByteBuffer buffer, boolean isMapped, long offset) throws IOException {
     int total = 0;
     int largest = FIRST_TRANSFER;
     while (buffer.hasRemaining()) {
-      StreamMemory.Target found = findArea(offset + total);
-      int most = (int) Math.min(found.length(), Math.min(buffer.remaining(), largest));
-      int count = sendOnce(buffer, most, found);
+      int most = Math.min(buffer.remaining(), largest);
+      int count = sendOnce(buffer, most, isMapped ? findArea(offset + total) : null);
       if (count == 0) {
         return total == 0 ? UNAVAILABLE : total;
       }
@@ -506,7 +283,7 @@ final class RdmaStream {
   private StreamMemory.Target findArea(long offset) throws IOException {
     lock.lock();
     try {
-      requireWritable();
+      state.requireWritable();
       if (offset < 0 || !memory.find(offset, area)) {
         throw new SocketException(
             "the peer has mapped no memory at the offset " + offset + ", or not told it yet");
@@ -521,39 +298,34 @@ final class RdmaStream {
   private int sendOnce(ByteBuffer buffer, int most, StreamMemory.@Nullable Target mapped)
       throws IOException {
     int count;
-    int at;
     lock.lock();
     try {
-      if (isClosing) {
+      if (state.isClosing()) {
         return 0;
       }
-      requireWritable();
-      if (!canSend()) {
-        boolean _ = process();
-        requireWritable();
+      state.requireWritable();
+      if (!output.canSend()) {
+        boolean _ = protocol.process();
+        state.requireWritable();
       }
-      tellAreas();
-      if (!canSend()) {
+      output.tell(areas);
+      if (!output.canSend()) {
         return 0;
       }
-      StreamMemory.Target to = mapped == null ? targets[target] : mapped;
-      count = (int) Math.min(Math.min(most, freeBytes), to.length());
-      if (count <= inline && mapped == null) {
-        inlineData.put(0, buffer, buffer.position(), count);
-        requests.inlineLength(INLINE_DATA_REQUEST, count);
-        postData(INLINE_DATA_REQUEST, count);
+      count = output.room(most, mapped == null ? output.target() : mapped);
+      if (count <= requests.inline() && mapped == null) {
+        output.sendInline(buffer, count);
         buffer.position(buffer.position() + count);
         return count;
       }
-      at = writeOffset;
-      count = Math.min(count, sizes.sendBuffer() - at);
+      count = output.contiguous(count);
       copying.enter();
     } finally {
       lock.unlock();
     }
     boolean isCopied = false;
     try {
-      memory.sendBuffer().put(at, buffer, buffer.position(), count);
+      output.copy(buffer, count);
       isCopied = true;
     } finally {
       lock.lock();
@@ -563,18 +335,14 @@ final class RdmaStream {
       }
     }
     try {
-      if (isClosing || state == State.FLUSHED) {
+      if (state.isClosing() || state.isFlushed()) {
         return 0;
       }
-      requireWritable();
-      writeOffset = (at + count) % sizes.sendBuffer();
+      state.requireWritable();
       if (mapped == null) {
-        requests.local(DATA_REQUEST, memory.sendRegion(), at, count);
-        postData(DATA_REQUEST, count);
+        output.send(count);
       } else {
-        requests.local(WRITE_REQUEST, memory.sendRegion(), at, count);
-        requests.remote(WRITE_REQUEST, mapped.address(), mapped.key());
-        postCounted(WRITE_REQUEST, MAPPED_WRITE, count);
+        output.write(count, mapped);
       }
     } finally {
       lock.unlock();
@@ -583,76 +351,14 @@ final class RdmaStream {
     return count;
   }
 
-  private void requireWritable() throws IOException {
-    if (failure != null) {
-      throw new SocketException(failure);
-    }
-    if (hasEnded()) {
-      throw new SocketException(
-          "the peer closed the connection, ended, or cannot be reached any more");
-    }
-    if (isOutputShut) {
-      throw new ClosedChannelException();
-    }
-  }
-
-  private boolean canSend() {
-    return state == State.CONNECTED
-        && freeRequests > 0
-        && freeBytes >= Math.min(LEAST_FREE, sizes.sendBuffer())
-        && sent != allowed
-        && targets[target].length() > 0;
-  }
-
-  private static int message(int operation, int value) {
-    return operation << OPERATION_SHIFT | value;
-  }
-
-  /** Posts data to the receive buffer of the peer. */
-  private void postData(int request, int count) {
-    StreamMemory.Target to = targets[target];
-    requests.immediate(request, message(DATA, count));
-    requests.remote(request, to.address(), to.key());
-    to.advance(count);
-    if (to.length() == 0) {
-      target = 1 - target;
-    }
-    sent++;
-    postCounted(request, DATA, count);
-  }
-
-  /** Posts a request that occupies bytes of the send buffer. */
-  private void postCounted(int request, int operation, int bytes) {
-    freeRequests--;
-    freeBytes -= bytes;
-    post(request, operation, bytes);
-  }
-
-  /** Posts a request that counts as a control message. */
-  private void postControl(int request, int operation, int value) {
-    controlOutstanding++;
-    post(request, operation, value);
-  }
-
-  private void post(int request, int operation, int value) {
-    requests.id(request, (long) operation << Integer.SIZE | value);
-    try {
-      if (queuePair.post(requests, request, 1) == 0) {
-        fail("the send queue of the connection is full");
-      }
-    } catch (VerbsException | IllegalStateException e) {
-      fail(e);
-    }
-  }
-
   // Mapped areas
 
   /** Lets the peer write to memory, of which it is told with the next data. */
   void map(MemorySegment segment, long offset) throws IOException {
     lock.lock();
     try {
-      requireWritable();
-      areas.add(domain, segment, offset, peer.areas());
+      state.requireWritable();
+      areas.add(segment, offset);
     } finally {
       lock.unlock();
     }
@@ -668,310 +374,18 @@ final class RdmaStream {
     }
   }
 
-  /** Writes to the table of the peer which areas are mapped. */
-  private void tellAreas() {
-    while (areas.hasUntold() && canSend()) {
-      MappedAreas.Area next = areas.nextUntold();
-      int left = sizes.sendBuffer() - writeOffset;
-      int skipped = left < StreamMemory.AREA_SIZE ? left : 0;
-      int at = (writeOffset + skipped) % sizes.sendBuffer();
-      ByteBuffer buffer = memory.sendBuffer();
-      buffer.putLong(at, swapped(next.offset()));
-      putSge(
-          at + Long.BYTES,
-          next.region().start(),
-          next.region().rkey(),
-          (int) Math.min(next.region().length(), 0xffff_ffffL));
-      writeOffset = (at + StreamMemory.AREA_SIZE) % sizes.sendBuffer();
-      requests.local(AREA_REQUEST, memory.sendRegion(), at, StreamMemory.AREA_SIZE);
-      requests.immediate(AREA_REQUEST, message(AREA, next.index()));
-      long table = peer.table().address() + (long) peer.table().length() * ConnectionData.SGE_SIZE;
-      requests.remote(
-          AREA_REQUEST, table + (long) next.index() * StreamMemory.AREA_SIZE, peer.table().key());
-      sent++;
-      postCounted(AREA_REQUEST, AREA, skipped + StreamMemory.AREA_SIZE);
-    }
-  }
-
-  private long swapped(long value) {
-    return peer.isOfOtherByteOrder() ? Long.reverseBytes(value) : value;
-  }
-
-  private int swapped(int value) {
-    return peer.isOfOtherByteOrder() ? Integer.reverseBytes(value) : value;
-  }
-
-  /** Writes an SGE to the send buffer, in the byte order of the peer. */
-  private void putSge(int at, long address, int key, int length) {
-    memory
-        .sendBuffer()
-        .putLong(at, swapped(address))
-        .putInt(at + Long.BYTES, swapped(key))
-        .putInt(at + Long.BYTES + Integer.BYTES, swapped(length));
-  }
-
-  // Completions
-
-  /**
-   * Polls both queues, and grants what is due.
-   *
-   * @return whether the queues may have more completions
-   */
-  private boolean process() {
-    if (isReleased) {
-      return false;
-    }
-    try {
-      giveCredits();
-      boolean hasMore = pollReceives();
-      pollSends();
-      giveCredits();
-      return hasMore;
-    } catch (VerbsException | IllegalStateException e) {
-      fail(e);
-      return false;
-    }
-  }
-
-  /** Processes what has arrived: no more messages than there are receive requests. */
-  private void processAll() {
-    if (process()) {
-      boolean _ = process();
-    }
-  }
-
-  private boolean pollReceives() {
-    for (int left = sizes.receives(); left > 0; ) {
-      int count = receives.poll(completions);
-      int succeeded = 0;
-      for (int i = 0; i < count && !hasEnded(); i++) {
-        if (!completions.isSuccess(i)) {
-          failed(i);
-        } else if (completions.has(i, CompletionFlag.WITH_IMM)) {
-          succeeded++;
-          receive(completions.immediate(i));
-        } else {
-          violated("a message without immediate data");
-        }
-      }
-      if (state == State.CONNECTED) {
-        postReceives(succeeded);
-      }
-      if (count < BATCH) {
-        return false;
-      }
-      left -= count;
-    }
-    return true;
-  }
-
-  private void postReceives(int count) {
-    for (int left = count; left > 0; left -= BATCH) {
-      int batch = Math.min(left, BATCH);
-      if (queuePair.post(receiveRequests, 0, batch) < batch) {
-        throw new IllegalStateException("the receive queue of the connection is full");
-      }
-    }
-  }
-
-  private void receive(int message) {
-    int value = message & VALUE_MASK;
-    switch (message >>> OPERATION_SHIFT) {
-      case DATA -> receiveData(value);
-      case GRANT -> {
-        allowed = (short) value;
-        takeTargets();
-      }
-      case AREA -> {
-        messages++;
-        if (value >= sizes.areas()) {
-          violated("an area with the index " + value + " of " + sizes.areas());
-        }
-      }
-      case CONTROL -> receiveControl(value);
-      default -> violated("a message of the unknown operation " + (message >>> OPERATION_SHIFT));
-    }
-  }
-
-  private void receiveData(int length) {
-    if (isInputEnded) {
-      violated(length + " bytes of the stream after its end");
-      return;
-    } else if (length > granted - received) {
-      violated("%d bytes where %d were granted".formatted(length, granted - received));
-      return;
-    }
-    messages++;
-    received += length;
-    if (isInputShut) {
-      discard();
-    }
-  }
-
-  private void receiveControl(int value) {
-    switch (value) {
-      case DISCONNECT -> {
-        isInputEnded = true;
-        state = State.DISCONNECTED;
-      }
-      case KEEPALIVE -> {}
-      case SHUTDOWN -> isInputEnded = true; // This end may have data that is not acknowledged yet.
-      default -> violated("a control message of the unknown value " + value);
-    }
-  }
-
-  private void violated(String what) {
-    fail("the peer violated the protocol of rsockets, and the connection was closed: " + what);
-  }
-
-  private void takeTargets() {
-    while (targets[nextTarget].length() == 0 && memory.take(nextTarget, targets[nextTarget])) {
-      nextTarget = 1 - nextTarget;
-    }
-  }
-
-  private void pollSends() {
-    int count;
-    do {
-      count = sends.poll(completions);
-      for (int i = 0; i < count; i++) {
-        sendCompleted(i);
-      }
-    } while (count == BATCH);
-  }
-
-  private void sendCompleted(int index) {
-    long id = completions.id(index);
-    int operation = (int) (id >>> Integer.SIZE);
-    if (operation == GRANT || operation == CONTROL) {
-      controlOutstanding--;
-    } else {
-      freeRequests++;
-      freeBytes += (int) id;
-    }
-    if (!completions.isSuccess(index)) {
-      failed(index);
-    } else if (operation == CONTROL && (int) id == DISCONNECT && !hasEnded()) {
-      state = State.DISCONNECTED;
-    }
-  }
-
-  private void failed(int index) {
-    CompletionStatus status = completions.status(index);
-    if (status == CompletionStatus.WR_FLUSH_ERR) {
-      flushed();
-    } else {
-      failed(status);
-    }
-  }
-
-  private void failed(CompletionStatus status) {
-    fail(
-        "the connection failed (%s): the peer ended or cannot be reached any more"
-            .formatted(status));
-  }
-
-  /**
-   * The queue pair is in the state ERR, which is not yet a failure. librdmacm modifies it when it
-   * returns RDMA_CM_EVENT_REJECTED, the end of a connection whose peer has not received the RTU:
-   * requests can be flushed before that event is processed.
-   */
-  private void flushed() {
-    if (state == State.CONNECTED) {
-      // Virtual threads of the program that poll the stream can occupy all carriers.
-      Thread.ofPlatform().daemon().name("flush of " + this).start(flushed);
-      state = State.FLUSHED;
-    }
-  }
+  // Control
 
   /** The pending events of RDMA CM were received. Unless one has ended the stream, it fails. */
   void endFlushed() {
     lock.lock();
     try {
-      boolean _ = process(); // A completion may have the cause.
-      if (state == State.FLUSHED) {
-        failed(CompletionStatus.WR_FLUSH_ERR);
-      }
+      boolean _ = protocol.process(); // A completion may have the cause.
+      state.endFlushed();
     } finally {
       lock.unlock();
     }
     events.wake(); // No further completion need follow.
-  }
-
-  /**
-   * A verb has failed, for example because the device was removed, or another thread is closing an
-   * object below the stream.
-   */
-  private void fail(RuntimeException e) {
-    fail("the connection failed: " + e.getMessage());
-  }
-
-  private void fail(String why) {
-    if (!hasEnded()) {
-      state = State.FAILED;
-      failure = why;
-      events.signal();
-      Thread.ofVirtual().name("end of " + this).start(failed);
-    }
-  }
-
-  private boolean canControl() {
-    if (isReleased) {
-      return false;
-    }
-    if (controlOutstanding == CONTROL_MESSAGES) {
-      try {
-        pollSends();
-      } catch (VerbsException | IllegalStateException e) {
-        fail(e);
-      }
-    }
-    return state == State.CONNECTED && !isDisconnectSent && controlOutstanding < CONTROL_MESSAGES;
-  }
-
-  private boolean isGrantDue() {
-    return freed >= sizes.receiveBuffer() / 2 || (short) (messages - nextGrant) >= 0;
-  }
-
-  private void giveCredits() {
-    if (pendingControl != NONE && sendControl(pendingControl)) {
-      pendingControl = NONE;
-    }
-    if (!isGrantDue() || !canControl()) {
-      return;
-    }
-    nextGrant = (short) (messages + sizes.receives() / 2);
-    int message = message(GRANT, (messages + sizes.receives()) & 0xffff);
-    int half = sizes.receiveBuffer() / 2;
-    if (freed < half) {
-      requests.immediate(MESSAGE_REQUEST, message);
-      postControl(MESSAGE_REQUEST, GRANT, 0);
-      return;
-    }
-    int at = sizes.sendBuffer() + controlIndex * ConnectionData.SGE_SIZE;
-    controlIndex = (controlIndex + 1) % CONTROL_MESSAGES;
-    putSge(at, memory.ringAddress(freeOffset), memory.ringKey(), half);
-    requests.local(GRANT_REQUEST, memory.sendRegion(), at, ConnectionData.SGE_SIZE);
-    requests.immediate(GRANT_REQUEST, message);
-    requests.remote(
-        GRANT_REQUEST,
-        peer.table().address() + (long) peerEntry * ConnectionData.SGE_SIZE,
-        peer.table().key());
-    peerEntry = (peerEntry + 1) % peer.table().length();
-    granted += half;
-    freed -= half;
-    freeOffset = half - freeOffset;
-    postControl(GRANT_REQUEST, GRANT, 0);
-  }
-
-  private boolean sendControl(int value) {
-    if (!canControl()) {
-      return false;
-    }
-    requests.immediate(MESSAGE_REQUEST, message(CONTROL, value));
-    postControl(MESSAGE_REQUEST, CONTROL, value);
-    isDisconnectSent |= value == DISCONNECT;
-    return true;
   }
 
   /**
@@ -982,10 +396,8 @@ final class RdmaStream {
   boolean keepAlive() {
     lock.lock();
     try {
-      if (!isReleased && canControl()) {
-        postControl(KEEPALIVE_REQUEST, CONTROL, KEEPALIVE);
-      }
-      return !hasEnded();
+      protocol.keepAlive();
+      return !state.hasEnded();
     } finally {
       lock.unlock();
     }
@@ -1000,9 +412,11 @@ final class RdmaStream {
       boolean hasMore;
       int ready;
       do {
-        hasMore = process();
+        hasMore = protocol.process();
         ready = readyNow() & operations;
-      } while (ready != operations && !isReleased && (arm(operations & ~ready) || hasMore));
+      } while (ready != operations
+          && !state.isReleased()
+          && (protocol.arm((operations & ~ready & SEND) != 0) || hasMore));
       return ready;
     } finally {
       lock.unlock();
@@ -1010,30 +424,21 @@ final class RdmaStream {
   }
 
   private int readyNow() {
-    boolean isOver = hasEnded() || isClosing;
-    boolean canReceive = received != consumed || hasInputEnded();
-    return (canReceive || isOver ? RECEIVE : 0) | (isOver || isOutputShut || canSend() ? SEND : 0);
-  }
-
-  /** Requests the events that the operations depend on; returns whether to process again. */
-  private boolean arm(int operations) {
-    try {
-      return events.arm((operations & ~RECEIVE) != 0 || isGrantDue());
-    } catch (VerbsException | IllegalStateException e) {
-      fail(e);
-      return false;
-    }
+    boolean isOver = state.hasEnded() || state.isClosing();
+    boolean canReceive = input.available() != 0 || state.hasInputEnded();
+    boolean canSend = state.isOutputShut() || output.canSend();
+    return (canReceive || isOver ? RECEIVE : 0) | (canSend || isOver ? SEND : 0);
   }
 
   /** Reads the events of the descriptor, which was readable. */
   void readEvents() {
     lock.lock();
     try {
-      if (!isReleased) {
+      if (!state.isReleased()) {
         events.read();
       }
     } catch (VerbsException | IllegalStateException e) {
-      fail(e);
+      state.fail(e);
     } finally {
       lock.unlock();
     }
@@ -1048,7 +453,9 @@ final class RdmaStream {
     lock.lock();
     try {
       spin(operations);
-      while (!isClosing && ready(operations) == 0 && !Thread.currentThread().isInterrupted()) {
+      while (!state.isClosing()
+          && ready(operations) == 0
+          && !Thread.currentThread().isInterrupted()) {
         long left = nanos == Long.MAX_VALUE ? nanos : deadline - System.nanoTime();
         if (left <= 0) {
           return;
@@ -1058,7 +465,7 @@ final class RdmaStream {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (VerbsException | IllegalStateException e) {
-      fail(e);
+      state.fail(e);
     } finally {
       lock.unlock();
     }
@@ -1070,8 +477,8 @@ final class RdmaStream {
       return;
     }
     long start = System.nanoTime();
-    while (!isClosing && System.nanoTime() - start < SPIN_NANOS) {
-      boolean _ = process();
+    while (!state.isClosing() && System.nanoTime() - start < SPIN_NANOS) {
+      boolean _ = protocol.process();
       if ((readyNow() & operations) != 0) {
         return;
       }
@@ -1093,9 +500,9 @@ final class RdmaStream {
   void shutInput() {
     lock.lock();
     try {
-      isInputShut = true;
-      discard();
-      giveCredits();
+      state.shutInput();
+      input.discard();
+      protocol.giveCredits();
     } finally {
       lock.unlock();
     }
@@ -1106,10 +513,9 @@ final class RdmaStream {
   void shutOutput() {
     lock.lock();
     try {
-      isOutputShut = true;
-      if (state == State.CONNECTED) {
-        pendingControl = isInputEnded ? DISCONNECT : SHUTDOWN;
-      }
+      state.shutOutput();
+      control.setPending(
+          state.isInputEnded() ? RsocketMessage.DISCONNECT : RsocketMessage.SHUTDOWN);
     } finally {
       lock.unlock();
     }
@@ -1127,11 +533,14 @@ final class RdmaStream {
     try {
       boolean hasMore;
       do {
-        hasMore = process();
-        if (pendingControl == NONE || isClosing || isReleased || state != State.CONNECTED) {
+        hasMore = protocol.process();
+        if (!control.isPending()
+            || state.isClosing()
+            || state.isReleased()
+            || !state.isConnected()) {
           return;
         }
-      } while (arm(SEND) || hasMore);
+      } while (protocol.arm(true) || hasMore);
       events.whenReadable(this::sendLater);
     } finally {
       lock.unlock();
@@ -1152,13 +561,13 @@ final class RdmaStream {
   void disconnected(boolean isOrderly) {
     lock.lock();
     try {
-      if (!isReleased) {
-        processAll();
-        if (isInputEnded || isOrderly) {
-          isInputEnded = true;
-          state = hasEnded() ? state : State.DISCONNECTED;
+      if (!state.isReleased()) {
+        protocol.processAll();
+        if (state.isInputEnded() || isOrderly) {
+          state.endInput();
+          state.disconnect();
         } else {
-          fail(RESET);
+          state.fail(RESET);
         }
       }
     } finally {
@@ -1178,15 +587,13 @@ final class RdmaStream {
     boolean isOrderly;
     lock.lock();
     try {
-      processAll();
-      isOrderly = !isAbort && (isInputShut || received == consumed + reading);
-      isClosing = true;
-      isInputShut = true;
-      isOutputShut = true;
-      if (!isOrderly) {
-        pendingControl = NONE;
-      } else if (state == State.CONNECTED && !isDisconnectSent) {
-        pendingControl = DISCONNECT;
+      protocol.processAll();
+      isOrderly = !isAbort && (state.isInputShut() || !input.hasUnread());
+      state.close();
+      if (isOrderly) {
+        control.setPending(RsocketMessage.DISCONNECT);
+      } else {
+        control.dropPending();
       }
     } finally {
       lock.unlock();
@@ -1207,11 +614,11 @@ final class RdmaStream {
       boolean hasMore;
       readEvents();
       do {
-        hasMore = process();
-        if (isReleased || hasEnded()) {
+        hasMore = protocol.process();
+        if (state.isReleased() || state.hasEnded()) {
           return true;
         }
-      } while (arm(RECEIVE | SEND) || hasMore);
+      } while (protocol.arm(true) || hasMore);
       events.whenReadable(again);
       return false;
     } finally {
@@ -1223,18 +630,14 @@ final class RdmaStream {
   void release(ConnectionId id) {
     lock.lock();
     try {
-      isClosing = true;
-      if (!hasEnded()) {
-        state = State.DISCONNECTED;
-      }
+      state.close();
+      state.disconnect();
     } finally {
       lock.unlock();
     }
     life.close();
     try (memory;
-        events;
-        receives;
-        sends;
+        queues;
         areas) { // Each is closed, whether others can be or not; the last one first.
       id.close();
     }
@@ -1249,8 +652,8 @@ final class RdmaStream {
     Runnable last;
     lock.lock();
     try {
-      fail("the connection failed: an object of its device was closed");
-      isReleased = true;
+      state.fail("the connection failed: an object of its device was closed");
+      state.release();
       events.signal();
       copying.awaitNone(LONGEST_COPY);
       last = beforeRelease;
@@ -1263,6 +666,6 @@ final class RdmaStream {
 
   @Override
   public String toString() {
-    return "rsocket stream over " + queuePair;
+    return name;
   }
 }

@@ -14,6 +14,9 @@ record Sizes(int sends, int receives, int inline, int areas, int sendBuffer, int
   /** The sizes of librdmacm. */
   static final Sizes DEFAULT = new Sizes(384, 384, 64, 0, 1 << 17, 1 << 17);
 
+  /** The control messages that may be outstanding: {@code RS_QP_CTRL_SIZE}. */
+  static final int CONTROL_MESSAGES = 4;
+
   /** The least number of requests of a queue. */
   static final int LEAST_REQUESTS = 16;
 
@@ -25,7 +28,7 @@ record Sizes(int sends, int receives, int inline, int areas, int sendBuffer, int
     int most = Math.min(requests, MOST_REQUESTS);
     return new Sizes(
         Math.min(sends, most),
-        Math.min(receives, most - RdmaStream.CONTROL_MESSAGES),
+        Math.min(receives, most - CONTROL_MESSAGES),
         inline,
         areas,
         sendBuffer,

@@ -1,6 +1,5 @@
 package dev.verbena.sockets;
 
-import dev.verbena.RdmaException;
 import dev.verbena.internal.foreign.Segments;
 import dev.verbena.internal.io.EpollSet;
 import java.io.IOException;
@@ -12,24 +11,15 @@ import java.net.SocketAddress;
 import java.net.SocketOption;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
-import java.nio.channels.AlreadyBoundException;
-import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedChannelException;
-import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.FileChannel;
-import java.nio.channels.NoConnectionPendingException;
-import java.nio.channels.NotYetConnectedException;
-import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -44,16 +34,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   /** Up to so many bytes, several buffers are written as one message. */
   private static final int GATHERED = 1 << 16;
 
-  private enum State {
-    UNCONNECTED,
-    PENDING,
-    CONNECTED
-  }
-
-  private final Options options;
-  private final @Nullable ProtocolFamily family;
-  private final List<EventKey> keys;
-  private final KeepAlive keepAlive = new KeepAlive();
+  private final StreamConnection connection;
   private final ReentrantLock readLock = new ReentrantLock();
   private final ReentrantLock writeLock = new ReentrantLock();
 
@@ -63,22 +44,8 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   /** Set once bytes were read into a file; guarded by the read lock. */
   private @Nullable ByteBuffer scattered;
 
-  private final Object stateLock = new Object();
-
-  /** Written under the state lock; the fields below, too. */
-  private volatile State state;
-
-  /** Null until the channel is bound or connected. */
-  private volatile @Nullable RdmaConnection connection;
-
-  private @Nullable InetSocketAddress local;
-  private @Nullable InetSocketAddress remote;
+  /** Guarded by this. */
   private @Nullable Socket socket;
-  private volatile boolean isInputShut;
-  private volatile boolean isOutputShut;
-
-  /** Whether the descriptor of the stream will be closed, or was. */
-  private volatile boolean isReleasing;
 
   private StreamChannel(
       SelectorProvider provider,
@@ -86,10 +53,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
       @Nullable ProtocolFamily family,
       List<EventKey> keys) {
     super(provider);
-    this.keys = keys;
-    this.family = family;
-    this.options = options;
-    state = State.UNCONNECTED;
+    connection = new StreamConnection(this, options, family, keys);
   }
 
   /** Opens an unconnected channel; of any family if it is null. */
@@ -105,35 +69,16 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   }
 
   /** Returns the channel of an accepted connection. */
-  static StreamChannel accepted(SelectorProvider provider, RdmaConnection connection, Sizes sizes) {
+  static StreamChannel accepted(SelectorProvider provider, RdmaConnection accepted, Sizes sizes) {
     StreamChannel channel =
         new StreamChannel(
             provider, Options.ofConnection(sizes), null, new CopyOnWriteArrayList<>());
-    synchronized (channel.stateLock) {
-      channel.connection = connection;
-      channel.remote = connection.peerAddress().orElseThrow();
-      connection.onChange(channel::changed);
-      channel.connected();
-    }
+    channel.connection.accept(accepted);
     return channel;
   }
 
-  /** Returns the stream of a connected channel. */
   private RdmaStream stream() {
-    return Objects.requireNonNull(connection).stream();
-  }
-
-  private void requireOpen() throws ClosedChannelException {
-    if (!isOpen()) {
-      throw new ClosedChannelException();
-    }
-  }
-
-  private void requireConnected() throws ClosedChannelException {
-    requireOpen();
-    if (state != State.CONNECTED) {
-      throw new NotYetConnectedException();
-    }
+    return connection.stream();
   }
 
   // Reading
@@ -174,7 +119,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
       throws IOException {
     readLock.lock();
     try {
-      requireConnected();
+      connection.requireConnected();
       boolean isBlocking = isBlocking();
       long count = UNAVAILABLE;
       try {
@@ -227,13 +172,13 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
         break;
       }
     }
-    return total == 0 && isInputShut ? END : total;
+    return total == 0 && connection.isInputShut() ? END : total;
   }
 
   private long receive(ByteBuffer target, boolean wait, long nanos) throws IOException {
     long start = System.nanoTime();
     while (true) {
-      if (isInputShut) {
+      if (connection.isInputShut()) {
         return END;
       } else if (!target.hasRemaining()) {
         return 0;
@@ -258,8 +203,8 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
 
   @Override
   public int available() throws IOException {
-    requireConnected();
-    return isInputShut ? 0 : stream().available();
+    connection.requireConnected();
+    return connection.isInputShut() ? 0 : stream().available();
   }
 
   // Writing
@@ -267,7 +212,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   @Override
   public int write(ByteBuffer source) throws IOException {
     Objects.requireNonNull(source);
-    return (int) write(source, null, 0, 0);
+    return (int) write(source, null, 0, 0, false, 0);
   }
 
   @Override
@@ -276,17 +221,22 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
     for (int i = offset; i < offset + length; i++) {
       Objects.requireNonNull(sources[i]);
     }
-    return write(null, sources, offset, length);
+    return write(null, sources, offset, length, false, 0);
   }
 
-  /** Writes one buffer or several. */
+  /** Writes one buffer, to the stream or to mapped memory, or several. */
   private long write(
-      @Nullable ByteBuffer source, ByteBuffer @Nullable [] sources, int offset, int length)
+      @Nullable ByteBuffer source,
+      ByteBuffer @Nullable [] sources,
+      int offset,
+      int length,
+      boolean isMapped,
+      long mappedAt)
       throws IOException {
     writeLock.lock();
     try {
-      requireConnected();
-      if (isOutputShut) {
+      connection.requireConnected();
+      if (connection.isOutputShut()) {
         throw new ClosedChannelException();
       }
       boolean isBlocking = isBlocking();
@@ -296,7 +246,9 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
           begin();
         }
         count =
-            source != null ? send(source, isBlocking) : send(sources, offset, length, isBlocking);
+            source != null
+                ? send(source, isMapped, mappedAt, isBlocking)
+                : send(sources, offset, length, isBlocking);
       } finally {
         if (isBlocking) {
           end(count > 0);
@@ -309,13 +261,14 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   }
 
   /** Sends a buffer, entirely if the channel is blocking. */
-  private long send(ByteBuffer source, boolean wait) throws IOException {
+  private long send(ByteBuffer source, boolean isMapped, long mappedAt, boolean wait)
+      throws IOException {
     long total = 0;
     while (source.hasRemaining()) {
-      if (isOutputShut) {
+      if (connection.isOutputShut()) {
         throw new ClosedChannelException();
       }
-      long count = stream().send(source);
+      long count = isMapped ? stream().sendMapped(source, mappedAt + total) : stream().send(source);
       if (count > 0) {
         total += count;
       }
@@ -354,7 +307,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
     all.flip();
     long count = UNAVAILABLE;
     try {
-      count = send(all, wait);
+      count = send(all, false, 0, wait);
     } finally {
       int sent = all.position();
       for (int i = offset; i < offset + length; i++) {
@@ -370,7 +323,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
       throws IOException {
     long total = 0;
     for (int i = offset; i < offset + length; i++) {
-      long count = send(sources[i], wait);
+      long count = send(sources[i], false, 0, wait);
       total += Math.max(0, count);
       if (sources[i].hasRemaining()) {
         return total == 0 ? UNAVAILABLE : total;
@@ -390,22 +343,11 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
 
   @Override
   public long transferFrom(FileChannel source, long position, long count) throws IOException {
-    requireRange(source, position, count);
+    FileTransfers.requireRange(source, position, count);
     writeLock.lock();
     try {
-      requireConnected();
-      long total = 0;
-      while (total < count) {
-        ByteBuffer part = gathered().clear().limit((int) Math.min(count - total, GATHERED));
-        if (source.read(part, position + total) <= 0) {
-          break; // The end of the file.
-        }
-        total += orEnd(total, () -> write(part.flip()));
-        if (part.hasRemaining()) {
-          break; // The channel is non-blocking, or the connection failed.
-        }
-      }
-      return total;
+      connection.requireConnected();
+      return FileTransfers.from(source, position, count, gathered(), this::write);
     } finally {
       writeLock.unlock();
     }
@@ -413,89 +355,20 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
 
   @Override
   public long transferTo(FileChannel target, long position, long count) throws IOException {
-    requireRange(target, position, count);
+    FileTransfers.requireRange(target, position, count);
     readLock.lock();
     try {
-      requireConnected();
-      int _ = target.write(ByteBuffer.allocate(0), position); // Writable, before bytes are read.
-      long total = 0;
-      while (total < count) {
-        ByteBuffer part = scattered().clear().limit((int) Math.min(count - total, GATHERED));
-        if (orEnd(total, () -> read(part)) <= 0) {
-          break; // The end of the stream, or of the connection, or the channel is non-blocking.
-        }
-        part.flip();
-        while (part.hasRemaining()) {
-          total += target.write(part, position + total);
-        }
+      connection.requireConnected();
+      if (scattered == null) {
+        scattered = ByteBuffer.allocateDirect(GATHERED);
       }
-      return total;
+      return FileTransfers.to(target, position, count, scattered, this::read);
     } finally {
       readLock.unlock();
     }
   }
 
-  private interface Step {
-    int run() throws IOException;
-  }
-
-  /** Returns 0 for a failure after some bytes were transferred: the next call throws it again. */
-  private static int orEnd(long total, Step step) throws IOException {
-    try {
-      return step.run();
-    } catch (IOException e) {
-      if (total == 0) {
-        throw e;
-      }
-      return 0;
-    }
-  }
-
-  private static void requireRange(FileChannel file, long position, long count) {
-    Objects.requireNonNull(file);
-    if (position < 0 || count < 0) {
-      throw new IllegalArgumentException(
-          "the position and the count must not be negative: %d, %d".formatted(position, count));
-    }
-  }
-
-  private ByteBuffer scattered() {
-    if (scattered == null) {
-      scattered = ByteBuffer.allocateDirect(GATHERED);
-    }
-    return scattered;
-  }
-
   // Connecting
-
-  @Override
-  public SocketChannel bind(@Nullable SocketAddress address) throws IOException {
-    lockBoth();
-    try {
-      synchronized (stateLock) {
-        requireOpen();
-        if (state == State.PENDING) {
-          throw new ConnectionPendingException();
-        }
-        if (local != null) {
-          throw new AlreadyBoundException();
-        }
-        InetSocketAddress bound =
-            address == null ? Addresses.wildcard() : Addresses.validated(address, family);
-        RdmaConnection opened;
-        try {
-          opened = RdmaConnection.bound(bound, this::changed);
-        } catch (RdmaException e) {
-          throw Failures.ofBind(e, bound);
-        }
-        connection = opened;
-        local = opened.localAddress().orElse(bound);
-      }
-    } finally {
-      unlockBoth();
-    }
-    return this;
-  }
 
   private void lockBoth() {
     readLock.lock();
@@ -508,114 +381,30 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   }
 
   @Override
+  public SocketChannel bind(@Nullable SocketAddress address) throws IOException {
+    lockBoth();
+    try {
+      connection.bind(address);
+    } finally {
+      unlockBoth();
+    }
+    return this;
+  }
+
+  @Override
   public boolean connect(SocketAddress address) throws IOException {
     return connect(address, FOREVER);
   }
 
   @Override
   public boolean connect(SocketAddress address, long nanos) throws IOException {
-    InetSocketAddress target = Addresses.target(Addresses.validated(address, family));
+    InetSocketAddress target = connection.target(address);
     lockBoth();
     try {
-      boolean isConnected = false;
-      try {
-        boolean isBlocking = isBlocking();
-        try {
-          if (isBlocking) {
-            begin();
-          }
-          isConnected = beginConnect(target);
-          if (isBlocking && !isConnected) {
-            isConnected = awaitConnection(nanos);
-          }
-        } finally {
-          if (isBlocking) {
-            end(isConnected);
-          }
-        }
-      } catch (IOException e) {
-        close(); // SocketChannel.connect specifies that a failed connect closes the channel.
-        throw e;
-      }
-      return isConnected;
+      return connect(target, nanos);
     } finally {
       unlockBoth();
     }
-  }
-
-  private boolean beginConnect(InetSocketAddress target) throws IOException {
-    synchronized (stateLock) {
-      requireOpen();
-      if (state == State.CONNECTED) {
-        throw new AlreadyConnectedException();
-      } else if (state == State.PENDING) {
-        throw new ConnectionPendingException();
-      }
-      remote = target;
-      RdmaConnection connecting = connection;
-      if (connecting == null) {
-        connecting = Failures.or(() -> RdmaConnection.unbound(target, this::changed));
-        connection = connecting;
-      }
-      state = State.PENDING;
-      connecting.connect(target, options.sizes());
-      return false;
-    }
-  }
-
-  /** Makes selectors examine the channel again, whose state has changed. */
-  private void changed(RdmaConnection unused) {
-    changed();
-  }
-
-  private void changed() {
-    keys.forEach(EventKey::changed);
-  }
-
-  /** The descriptor of the stream will be closed: selectors must not wait for it any more. */
-  private void releasing() {
-    isReleasing = true;
-    keepAlive.stop();
-    keys.forEach(EventKey::attach);
-    changed();
-  }
-
-  /** Guarded by the state lock. */
-  private void connected() {
-    local = Objects.requireNonNull(connection).localAddress().orElseThrow();
-    stream().beforeRelease(this::releasing); // Before selectors can wait for its descriptor.
-    state = State.CONNECTED;
-    keepAlive.start(stream(), options);
-  }
-
-  private boolean awaitConnection(long nanos) throws IOException {
-    long start = System.nanoTime();
-    while (isOpen()) {
-      if (isEstablished()) {
-        return true;
-      }
-      long left = nanos == FOREVER ? nanos : nanos - (System.nanoTime() - start);
-      if (left <= 0) {
-        throw new SocketTimeoutException("Connect timed out");
-      }
-      Objects.requireNonNull(connection).await(left);
-    }
-    return false;
-  }
-
-  /** Returns whether the pending connection is established. */
-  private boolean isEstablished() throws IOException {
-    synchronized (stateLock) {
-      if (!isOpen()) {
-        return false;
-      }
-      if (!Objects.requireNonNull(connection).finish()) {
-        return false;
-      }
-      connected();
-    }
-    changed(); // Selectors wait for its descriptor from now on.
-    return true;
   }
 
   @Override
@@ -631,138 +420,105 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   boolean finishConnect(long nanos) throws IOException {
     lockBoth();
     try {
-      requireOpen();
-      if (state == State.CONNECTED) {
+      connection.requireOpen();
+      if (isConnected()) {
         return true;
-      } else if (state != State.PENDING) {
-        throw new NoConnectionPendingException();
       }
-      boolean isBlocking = isBlocking();
-      boolean isConnected = false;
-      try {
-        try {
-          if (isBlocking) {
-            begin();
-          }
-          isConnected = isBlocking ? awaitConnection(nanos) : isEstablished();
-        } finally {
-          if (isBlocking) {
-            end(isConnected);
-          }
-        }
-      } catch (IOException e) {
-        close();
-        throw e;
-      }
-      return isConnected;
+      connection.requirePending();
+      return connect(null, nanos);
     } finally {
       unlockBoth();
     }
   }
 
+  /** Begins to connect to a target unless it is null, and waits if the channel is blocking. */
+  private boolean connect(@Nullable InetSocketAddress target, long nanos) throws IOException {
+    boolean isBlocking = isBlocking();
+    boolean isConnected = false;
+    try {
+      try {
+        if (isBlocking) {
+          begin();
+        }
+        if (target != null) {
+          connection.beginConnect(target);
+        }
+        if (isBlocking) {
+          isConnected = connection.await(nanos);
+        } else if (target == null) {
+          isConnected = connection.isEstablished();
+        }
+      } finally {
+        if (isBlocking) {
+          end(isConnected);
+        }
+      }
+    } catch (IOException e) {
+      close(); // SocketChannel.connect specifies that a failed connect closes the channel.
+      throw e;
+    }
+    return isConnected;
+  }
+
   @Override
   public boolean isConnected() {
-    return state == State.CONNECTED;
+    return connection.isConnected();
   }
 
   @Override
   public boolean isConnectionPending() {
-    return state == State.PENDING;
+    return connection.isPending();
   }
 
   @Override
   public @Nullable SocketAddress getRemoteAddress() throws IOException {
-    synchronized (stateLock) {
-      requireOpen();
-      return remoteAddress();
-    }
+    connection.requireOpen();
+    return remoteAddress();
   }
 
   @Override
   public @Nullable SocketAddress getLocalAddress() throws IOException {
-    synchronized (stateLock) {
-      requireOpen();
-      return local;
-    }
+    connection.requireOpen();
+    return localAddress();
   }
 
   @Override
   public @Nullable InetSocketAddress remoteAddress() {
-    synchronized (stateLock) {
-      return state == State.CONNECTED ? remote : null;
-    }
+    return connection.remoteAddress();
   }
 
   @Override
   public @Nullable InetSocketAddress localAddress() {
-    synchronized (stateLock) {
-      return local;
-    }
+    return connection.localAddress();
   }
 
   // Closing
 
   @Override
   public SocketChannel shutdownInput() throws IOException {
-    synchronized (stateLock) {
-      requireConnected();
-      if (isInputShut) {
-        return this;
-      }
-      isInputShut = true;
-    }
-    stream().shutInput();
-    changed();
+    connection.shutInput();
     return this;
   }
 
   @Override
   public SocketChannel shutdownOutput() throws IOException {
-    synchronized (stateLock) {
-      requireConnected();
-      if (isOutputShut) {
-        return this;
-      }
-      isOutputShut = true;
-    }
-    stream().shutOutput();
-    changed();
+    connection.shutOutput();
     return this;
   }
 
   @Override
   public boolean isInputShut() {
-    return isInputShut;
+    return connection.isInputShut();
   }
 
   @Override
   public boolean isOutputShut() {
-    return isOutputShut;
+    return connection.isOutputShut();
   }
 
   @Override
   protected void implCloseSelectableChannel() throws IOException {
-    keys.forEach(EventKey::attach);
-    RdmaConnection ending;
-    synchronized (stateLock) {
-      ending = connection;
-    }
-    if (ending == null) {
-      return;
-    }
-    int seconds = options.linger();
-    var released = ending.close(seconds == 0 ? 0 : RdmaStream.LONGEST_CLOSE);
-    if (seconds > 0 && isBlocking() && isConnected()) {
-      try {
-        released.get(seconds, TimeUnit.SECONDS);
-      } catch (TimeoutException e) {
-        // The end goes on.
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      } catch (ExecutionException e) {
-        throw new AssertionError(e);
-      }
-    }
+    connection.close(isBlocking());
   }
 
   @Override
@@ -770,7 +526,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
     // The stream does not block. Reads and writes in progress end first.
     lockBoth();
     try {
-      requireOpen();
+      connection.requireOpen();
     } finally {
       unlockBoth();
     }
@@ -785,14 +541,14 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
     if (offset < 0) {
       throw new IllegalArgumentException("the offset must not be negative: " + offset);
     }
-    requireConnected();
+    connection.requireConnected();
     stream().map(memory, offset);
   }
 
   @Override
   public void unmap(MemorySegment memory) throws IOException {
     requireNative(memory);
-    requireConnected();
+    connection.requireConnected();
     stream().unmap(memory);
   }
 
@@ -810,65 +566,20 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
     if (!source.isDirect()) {
       throw new IllegalArgumentException("the buffer must be direct: " + source);
     }
-    writeLock.lock();
-    try {
-      requireConnected();
-      boolean isBlocking = isBlocking();
-      long count = UNAVAILABLE;
-      try {
-        if (isBlocking) {
-          begin();
-        }
-        count = sendMapped(source, offset, isBlocking);
-      } finally {
-        if (isBlocking) {
-          end(count > 0);
-        }
-      }
-      return (int) available(count);
-    } finally {
-      writeLock.unlock();
-    }
-  }
-
-  private long sendMapped(ByteBuffer source, long offset, boolean wait) throws IOException {
-    long total = 0;
-    while (source.hasRemaining()) {
-      long count = stream().sendMapped(source, offset + total);
-      if (count > 0) {
-        total += count;
-      }
-      if (!wait || !isOpen()) {
-        break;
-      } else if (count == UNAVAILABLE) {
-        stream().await(RdmaStream.SEND, FOREVER);
-      }
-    }
-    return total == 0 && source.hasRemaining() ? UNAVAILABLE : total;
+    return (int) write(source, null, 0, 0, true, offset);
   }
 
   // Options
 
   @Override
   public <T> SocketChannel setOption(SocketOption<T> name, T value) throws IOException {
-    options.require(name);
-    synchronized (stateLock) {
-      requireOpen();
-      options.set(name, value);
-      if (state == State.CONNECTED) {
-        keepAlive.start(stream(), options);
-      }
-    }
+    connection.setOption(name, value);
     return this;
   }
 
   @Override
   public <T> T getOption(SocketOption<T> name) throws IOException {
-    options.require(name);
-    synchronized (stateLock) {
-      requireOpen();
-      return options.get(name);
-    }
+    return connection.getOption(name);
   }
 
   @Override
@@ -877,25 +588,23 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
   }
 
   @Override
-  public Socket socket() {
-    synchronized (stateLock) {
-      if (socket == null) {
-        socket = ChannelSocket.of(this, this);
-      }
-      return socket;
+  public synchronized Socket socket() {
+    if (socket == null) {
+      socket = ChannelSocket.of(this, this);
     }
+    return socket;
   }
 
   // Selection
 
   @Override
   public List<EventKey> keys() {
-    return keys;
+    return connection.keys();
   }
 
   @Override
   public int descriptor() {
-    return isOpen() && state == State.CONNECTED && !isReleasing ? stream().descriptor() : -1;
+    return connection.descriptor();
   }
 
   @Override
@@ -910,48 +619,16 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
 
   @Override
   public void readEvents(EventKey key) {
-    if (state == State.CONNECTED) {
-      stream().readEvents();
-      for (EventKey other : keys) {
-        if (!other.equals(key)) {
-          other.changed(); // Its selector may not have seen that the descriptor was readable.
-        }
-      }
-    }
+    connection.readEvents(key);
   }
 
   @Override
   public int readyOperations(int operations, int events) {
-    if (state == State.CONNECTED) {
-      int wanted =
-          ((operations & SelectionKey.OP_READ) != 0 ? RdmaStream.RECEIVE : 0)
-              | ((operations & SelectionKey.OP_WRITE) != 0 ? RdmaStream.SEND : 0);
-      int ready = wanted == 0 ? 0 : stream().ready(wanted);
-      return ((ready & RdmaStream.RECEIVE) != 0 ? SelectionKey.OP_READ : 0)
-          | ((ready & RdmaStream.SEND) != 0 ? SelectionKey.OP_WRITE : 0);
-    }
-    RdmaConnection connecting = connection;
-    return state == State.PENDING && connecting != null && connecting.isFinished()
-        ? operations & SelectionKey.OP_CONNECT
-        : 0;
+    return connection.readyOperations(operations);
   }
 
   @Override
   public String toString() {
-    StringBuilder text = new StringBuilder(RdmaSocketChannel.class.getName()).append('[');
-    if (!isOpen()) {
-      return text.append("closed]").toString();
-    }
-    synchronized (stateLock) {
-      text.append(
-          switch (state) {
-            case UNCONNECTED -> "unconnected";
-            case PENDING -> "connection-pending";
-            case CONNECTED -> "connected";
-          });
-      text.append(isInputShut ? " ishut" : "").append(isOutputShut ? " oshut" : "");
-      text.append(local == null ? "" : " local=" + local);
-      return text.append(remote == null ? "]" : " remote=" + remote + "]").toString();
-    }
+    return RdmaSocketChannel.class.getName() + "[" + (isOpen() ? connection : "closed") + "]";
   }
 }

@@ -1,9 +1,9 @@
 package dev.verbena.sockets;
 
+import dev.verbena.internal.SharedWait;
 import dev.verbena.internal.io.Readiness;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
-import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -11,29 +11,24 @@ import java.util.concurrent.locks.ReentrantLock;
  * descriptor, the others for that thread. All methods are called with the lock of the stream held
  * once, but for {@link #wake} and {@link #stop}.
  */
-final class StreamEvents implements AutoCloseable {
+final class StreamEvents {
   private final CompletionChannel channel;
   private final CompletionQueue sends;
   private final CompletionQueue receives;
   private final int descriptor;
   private final ReentrantLock lock;
-  private final Condition changed;
+  private final SharedWait wait;
   private Readiness readiness;
   private boolean isReceiveArmed;
   private boolean isSendArmed;
-  private boolean isDescriptorAwaited;
   private boolean isStopped;
 
-  StreamEvents(
-      CompletionChannel channel,
-      CompletionQueue sends,
-      CompletionQueue receives,
-      ReentrantLock lock) {
-    this.channel = channel;
-    this.sends = sends;
-    this.receives = receives;
+  StreamEvents(StreamQueues queues, ReentrantLock lock) {
+    channel = queues.channel();
+    sends = queues.sends();
+    receives = queues.receives();
     this.lock = lock;
-    changed = lock.newCondition();
+    wait = new SharedWait(lock);
     descriptor = channel.descriptor();
     readiness = Readiness.of(descriptor, channel.toString());
   }
@@ -74,21 +69,17 @@ final class StreamEvents implements AutoCloseable {
   }
 
   /** Waits once for an event, a signal of another thread, or a time. */
-  @SuppressWarnings("WaitNotInLoop") // The caller examines the stream again.
   void await(long nanos) throws InterruptedException {
-    if (isDescriptorAwaited) {
-      long _ = changed.awaitNanos(nanos);
+    if (!wait.begin(nanos)) {
       return;
     }
-    isDescriptorAwaited = true;
     Readiness file = readiness;
     lock.unlock();
     try {
       boolean _ = file.await(nanos);
     } finally {
       lock.lock();
-      isDescriptorAwaited = false;
-      signal();
+      wait.end();
       if (!isStopped) {
         read();
       }
@@ -102,7 +93,7 @@ final class StreamEvents implements AutoCloseable {
 
   /** Makes the threads that wait for another thread examine the stream again. */
   void signal() {
-    changed.signalAll();
+    wait.signal();
   }
 
   /** Makes all threads that wait examine the stream again. The lock is not held. */
@@ -111,7 +102,7 @@ final class StreamEvents implements AutoCloseable {
     lock.lock();
     try {
       signal();
-      if (!isDescriptorAwaited || isStopped) {
+      if (!wait.isAwaited() || isStopped) {
         return;
       }
       old = readiness;
@@ -132,10 +123,5 @@ final class StreamEvents implements AutoCloseable {
       lock.unlock();
     }
     readiness.close();
-  }
-
-  @Override
-  public void close() {
-    channel.close();
   }
 }

@@ -34,7 +34,7 @@ final class StreamMemory implements AutoCloseable {
   StreamMemory(ProtectionDomain domain, Sizes sizes) {
     this.sizes = sizes;
     received = Math.ceilDiv(areas + (long) sizes.areas() * AREA_SIZE, ALIGNMENT) * ALIGNMENT;
-    long control = (long) RdmaStream.CONTROL_MESSAGES * ConnectionData.SGE_SIZE;
+    long control = (long) Sizes.CONTROL_MESSAGES * ConnectionData.SGE_SIZE;
     sendRegion = domain.allocateMemory(sizes.sendBuffer() + control);
     try {
       remoteRegion =

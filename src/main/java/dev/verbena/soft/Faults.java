@@ -51,12 +51,11 @@ public final class Faults {
    * @return this
    */
   public Faults seed(long newSeed) {
-    network.engine.locked(
+    return change(
         () -> {
           seed = newSeed;
           random = new Random(newSeed);
         });
-    return this;
   }
 
   /**
@@ -75,8 +74,7 @@ public final class Faults {
    * @return this
    */
   public Faults loss(double probability) {
-    network.engine.locked(() -> loss = checked("loss", probability));
-    return this;
+    return change(() -> loss = checked("loss", probability));
   }
 
   /**
@@ -86,8 +84,7 @@ public final class Faults {
    * @return this
    */
   public Faults duplicate(double probability) {
-    network.engine.locked(() -> duplication = checked("duplicate", probability));
-    return this;
+    return change(() -> duplication = checked("duplicate", probability));
   }
 
   /**
@@ -97,8 +94,7 @@ public final class Faults {
    * @return this
    */
   public Faults reorder(double probability) {
-    network.engine.locked(() -> reordering = checked("reorder", probability));
-    return this;
+    return change(() -> reordering = checked("reorder", probability));
   }
 
   /**
@@ -108,8 +104,7 @@ public final class Faults {
    * @return this
    */
   public Faults corrupt(double probability) {
-    network.engine.locked(() -> corruption = checked("corrupt", probability));
-    return this;
+    return change(() -> corruption = checked("corrupt", probability));
   }
 
   /**
@@ -123,8 +118,7 @@ public final class Faults {
     if (delay.isNegative() || delay.compareTo(MAX_DELAY) > 0) {
       throw new IllegalArgumentException("delay is zero to " + MAX_DELAY + ", not " + delay);
     }
-    network.engine.locked(() -> delayNanos = delay.toNanos());
-    return this;
+    return change(() -> delayNanos = delay.toNanos());
   }
 
   /**
@@ -135,12 +129,10 @@ public final class Faults {
    * @return this
    */
   public Faults partition(String a, String b) {
-    network.engine.locked(
-        () -> {
-          partitions.add(
-              new HashSet<>(java.util.List.of(network.deviceNamed(a), network.deviceNamed(b))));
-        });
-    return this;
+    return change(
+        () ->
+            partitions.add(
+                new HashSet<>(java.util.List.of(network.deviceNamed(a), network.deviceNamed(b)))));
   }
 
   /**
@@ -149,8 +141,7 @@ public final class Faults {
    * @return this
    */
   public Faults heal() {
-    network.engine.locked(partitions::clear);
-    return this;
+    return change(partitions::clear);
   }
 
   /**
@@ -177,8 +168,7 @@ public final class Faults {
    * @return this
    */
   public Faults stop(String device) {
-    network.engine.locked(() -> network.deviceNamed(device).stop());
-    return this;
+    return change(() -> network.deviceNamed(device).stop());
   }
 
   /**
@@ -188,8 +178,7 @@ public final class Faults {
    * @return this
    */
   public Faults resume(String device) {
-    network.engine.locked(() -> resume(network.deviceNamed(device)));
-    return this;
+    return change(() -> resume(network.deviceNamed(device)));
   }
 
   private static void resume(SoftDevice device) {
@@ -244,8 +233,7 @@ public final class Faults {
    * @return this
    */
   public Faults fillQueues(String device) {
-    network.engine.locked(() -> network.deviceNamed(device).queuesFull = true);
-    return this;
+    return change(() -> network.deviceNamed(device).queuesFull = true);
   }
 
   /**
@@ -255,9 +243,7 @@ public final class Faults {
    * @return this
    */
   public Faults freeQueues() {
-    network.engine.locked(
-        () -> network.fabric.devices().forEach(device -> device.queuesFull = false));
-    return this;
+    return change(() -> network.fabric.devices().forEach(device -> device.queuesFull = false));
   }
 
   /**
@@ -309,13 +295,12 @@ public final class Faults {
    * @return this
    */
   public Faults strict() {
-    network.engine.locked(
+    return change(
         () -> {
           random = new Random(seed);
           reordering = STRICT_REORDERING;
           delays.begin(seed);
         });
-    return this;
   }
 
   /**
@@ -337,6 +322,11 @@ public final class Faults {
           network.fabric.devices().stream().filter(SoftDevice::isStopped).forEach(Faults::resume);
         });
     return freeQueues();
+  }
+
+  private Faults change(Runnable change) {
+    network.engine.locked(change);
+    return this;
   }
 
   private static double checked(String name, double probability) {

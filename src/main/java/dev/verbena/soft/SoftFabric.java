@@ -50,23 +50,6 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
   private long[] gidLows = new long[0];
   private SoftPort[] gidPorts = new SoftPort[0];
 
-  /** A packet that is delayed. */
-  private final class Delayed extends Timer {
-    private final SoftPort from;
-    private final Packet packet;
-
-    Delayed(SoftPort from, Packet packet) {
-      super(scheduler.timers());
-      this.from = from;
-      this.packet = packet;
-    }
-
-    @Override
-    public void expired() {
-      arrive(from, packet);
-    }
-  }
-
   SoftFabric(Link link, Scheduler scheduler, PacketPool packets, Faults faults) {
     this.link = link;
     this.scheduler = scheduler;
@@ -197,7 +180,7 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
     if (delay == 0) {
       arrive(from, packet);
     } else {
-      new Delayed(from, packet).start(scheduler.now() + delay);
+      new Timer(scheduler.timers(), () -> arrive(from, packet)).start(scheduler.now() + delay);
     }
   }
 

@@ -7,6 +7,7 @@ import dev.verbena.address.Mtu;
 import dev.verbena.internal.AttributeText;
 import dev.verbena.internal.Codes;
 import dev.verbena.internal.Ranges;
+import dev.verbena.internal.foreign.Segments;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.verbs.QueuePair;
 import java.lang.foreign.Arena;
@@ -36,7 +37,8 @@ public final class QueuePairAttributes {
    * @param struct a {@code struct ibv_qp_attr}, which is not written to any more
    * @param mask the attributes that it contains
    */
-  public QueuePairAttributes(MemorySegment struct, Collection<QueuePairAttribute> mask) {
+  public QueuePairAttributes(MemorySegment struct, Set<QueuePairAttribute> mask) {
+    Segments.readable(struct, ibv_qp_attr.sizeof());
     this.struct = struct.asReadOnly();
     this.mask = Collections.unmodifiableSet(setOf(mask));
   }
@@ -49,8 +51,9 @@ public final class QueuePairAttributes {
    * @return the attributes
    */
   public static QueuePairAttributes copyOf(MemorySegment struct, int mask) {
+    Segments.readable(struct, ibv_qp_attr.sizeof());
     MemorySegment copy = ibv_qp_attr.allocate(Arena.ofAuto());
-    copy.copyFrom(struct);
+    copy.copyFrom(struct.asSlice(0, ibv_qp_attr.sizeof()));
     return new QueuePairAttributes(copy, FlagSet.of(QueuePairAttribute.class, mask));
   }
 

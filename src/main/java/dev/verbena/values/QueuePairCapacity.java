@@ -1,5 +1,6 @@
 package dev.verbena.values;
 
+import dev.verbena.internal.foreign.Segments;
 import dev.verbena.raw.ibv_qp_cap;
 import dev.verbena.verbs.QueuePair;
 import java.lang.foreign.MemorySegment;
@@ -162,6 +163,7 @@ public final class QueuePairCapacity {
    * @param cap a {@code struct ibv_qp_cap}
    */
   public void writeTo(MemorySegment cap) {
+    Segments.writable(cap, ibv_qp_cap.sizeof());
     ibv_qp_cap.max_send_wr(cap, sendRequests);
     ibv_qp_cap.max_recv_wr(cap, receiveRequests);
     ibv_qp_cap.max_send_sge(cap, sendSges);
@@ -176,6 +178,7 @@ public final class QueuePairCapacity {
    * @return the capacity
    */
   public static QueuePairCapacity readFrom(MemorySegment cap) {
+    Segments.readable(cap, ibv_qp_cap.sizeof());
     return new QueuePairCapacity(
         ibv_qp_cap.max_send_wr(cap),
         ibv_qp_cap.max_recv_wr(cap),

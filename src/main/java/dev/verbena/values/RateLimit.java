@@ -1,6 +1,7 @@
 package dev.verbena.values;
 
 import dev.verbena.internal.Ranges;
+import dev.verbena.internal.foreign.Segments;
 import dev.verbena.raw.ibv_qp_rate_limit_attr;
 import java.lang.foreign.MemorySegment;
 
@@ -75,6 +76,7 @@ public final class RateLimit {
    * @param attr a {@code struct ibv_qp_rate_limit_attr}
    */
   public void writeTo(MemorySegment attr) {
+    Segments.writable(attr, ibv_qp_rate_limit_attr.sizeof());
     ibv_qp_rate_limit_attr.rate_limit(attr, (int) kilobitsPerSecond);
     ibv_qp_rate_limit_attr.max_burst_sz(attr, maxBurst);
     ibv_qp_rate_limit_attr.typical_pkt_sz(attr, (short) typicalPacketSize);

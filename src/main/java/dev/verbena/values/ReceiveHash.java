@@ -1,6 +1,7 @@
 package dev.verbena.values;
 
 import dev.verbena.NativeFlag;
+import dev.verbena.internal.foreign.Segments;
 import dev.verbena.raw.ibv_rx_hash_conf;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SegmentAllocator;
@@ -42,6 +43,7 @@ public final class ReceiveHash {
    * @param allocator allocates the key
    */
   public void writeTo(MemorySegment conf, SegmentAllocator allocator) {
+    Segments.writable(conf, ibv_rx_hash_conf.sizeof());
     ibv_rx_hash_conf.rx_hash_function(conf, (byte) NativeFlag.mask(function));
     ibv_rx_hash_conf.rx_hash_key_len(conf, (byte) key.length);
     ibv_rx_hash_conf.rx_hash_key(conf, allocator.allocateFrom(ValueLayout.JAVA_BYTE, key));

@@ -1,5 +1,6 @@
 package dev.verbena.values;
 
+import dev.verbena.internal.foreign.Segments;
 import dev.verbena.raw.ibv_srq_attr;
 import java.lang.foreign.MemorySegment;
 
@@ -19,6 +20,7 @@ public record SharedReceiveQueueAttributes(int maxRequests, int maxSges, int lim
    * @return the attributes
    */
   public static SharedReceiveQueueAttributes readFrom(MemorySegment attr) {
+    Segments.readable(attr, ibv_srq_attr.sizeof());
     return new SharedReceiveQueueAttributes(
         ibv_srq_attr.max_wr(attr), ibv_srq_attr.max_sge(attr), ibv_srq_attr.srq_limit(attr));
   }
@@ -29,6 +31,7 @@ public record SharedReceiveQueueAttributes(int maxRequests, int maxSges, int lim
    * @param attr a {@code struct ibv_srq_attr}
    */
   public void writeTo(MemorySegment attr) {
+    Segments.writable(attr, ibv_srq_attr.sizeof());
     ibv_srq_attr.max_wr(attr, maxRequests);
     ibv_srq_attr.max_sge(attr, maxSges);
     ibv_srq_attr.srq_limit(attr, limit);

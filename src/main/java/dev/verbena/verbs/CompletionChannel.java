@@ -2,8 +2,10 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.SharedWait;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.EventReader;
 import dev.verbena.raw.ibv_comp_channel;
@@ -13,6 +15,7 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,6 +52,9 @@ public final class CompletionChannel extends Resource {
   private final EventReader<CompletionQueue> events;
   private final MemorySegment event = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 2);
   private volatile CompletionEvents[] queues = {};
+
+  private final ReentrantLock waiting = new ReentrantLock();
+  private final SharedWait wait = new SharedWait(waiting);
 
   private CompletionChannel(Context context, Core core) {
     super(core);
@@ -136,19 +142,39 @@ public final class CompletionChannel extends Resource {
   }
 
   /**
-   * Waits once for a completion event, at most for a time.
+   * Waits once for a completion event of a queue, at most for a time. One of the threads that wait
+   * for queues of this channel reads the events of all.
    *
    * @param queue the queue that the event is expected for; the wait also ends when it is closed
-   * @return the queue of the event; null if there is none, although the time may not be over
+   * @param seen the number of events of the queue that were read before it was armed; does not wait
+   *     if there are more
    * @throws IllegalStateException if the channel or the queue is closed
    */
-  CompletionQueue poll(CompletionQueue queue, long nanos) throws InterruptedException {
-    CompletionQueue ready = events.poll();
-    if (ready == null) {
-      events.awaitReadable(queue.core, nanos);
-      ready = events.poll();
+  void await(CompletionQueue queue, long seen, long nanos) throws InterruptedException {
+    Object begun = FlightEvents.beginWait();
+    waiting.lockInterruptibly();
+    try {
+      if (queue.events() == seen && wait.begin(nanos)) {
+        waiting.unlock();
+        try {
+          events.awaitReadable(queue.core, nanos);
+          readAll();
+        } finally {
+          waiting.lock();
+          wait.end();
+        }
+      }
+    } finally {
+      waiting.unlock();
+      FlightEvents.endWait(begun, this, queue.events() != seen);
     }
-    return ready;
+  }
+
+  private void readAll() {
+    CompletionQueue ready;
+    do {
+      ready = events.poll();
+    } while (ready != null);
   }
 
   /** Makes all threads that wait check again what they wait for. */

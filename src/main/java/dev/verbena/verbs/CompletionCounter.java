@@ -109,7 +109,7 @@ public final class CompletionCounter extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_attach_comp_cntr_attr.allocate(arena);
       ibv_qp_attach_comp_cntr_attr.op_mask(attr, (int) NativeFlag.mask(operations));
-      core.whileOpen(
+      Core.whileOpen(
           List.of(queuePair, this),
           () -> {
             context.verbs().ibv_qp_attach_comp_cntr(queuePair.address(), address(), attr.address());

@@ -72,6 +72,10 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   private final AtomicLong expected = new AtomicLong();
   private final AtomicBoolean warns;
   private volatile int requested;
+
+  /** The number of completion events that were read from the channel. */
+  private volatile long events;
+
   private final MemorySegment struct;
 
   /** Replaced when the queue becomes direct, which is before it can have a completion. */
@@ -278,7 +282,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      * @return the queue
      * @hidden
      */
-    @SuppressWarnings("exports") // Programs cannot call it.
+    @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot call it.
     public ExtendedCompletionQueue createExtended(QueueMaker maker, CompletionField... fields) {
       if (isDirect) {
         throw new IllegalStateException("an extended completion queue cannot be direct()");
@@ -482,8 +486,15 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /** Records that a completion event of the queue was read. */
+  @SuppressWarnings("NonAtomicVolatileUpdate") // Events are counted under a lock.
   void wasNotified() {
+    events++;
     calls.wasNotified();
+  }
+
+  /** Returns the number of completion events that were read from the channel. */
+  long events() {
+    return events;
   }
 
   /**

@@ -12,9 +12,10 @@ import java.util.concurrent.locks.LockSupport;
  * int count = waiter.poll(completions, Duration.ofSeconds(1));
  * }
  *
- * <p>No completion is missed: after a notification is requested the queue is polled once more. The
- * completion channel must not be shared with other queues. A waiter is used by one thread at a
- * time, which may be a virtual thread.
+ * <p>No completion is missed: after a notification is requested the queue is polled once more. A
+ * waiter reads the events of the channel, also those of other queues, for which other waiters wait;
+ * so the channel must be read by waiters only. Any number of threads may use a waiter, also virtual
+ * threads; each completion is returned to one of them.
  */
 public final class CompletionWaiter {
   private static final long FOR_EVER = Long.MAX_VALUE;
@@ -33,13 +34,16 @@ public final class CompletionWaiter {
   private final CompletionChannel channel;
   private final long spin;
 
-  /** Whether a notification was requested whose event was not yet read from the channel. */
-  private boolean armed;
+  /**
+   * The number of events of the queue when the last notification was requested: as long as it is
+   * the same, the event was not yet read from the channel.
+   */
+  private volatile long armedAt = -1;
 
   /**
    * Creates a waiter.
    *
-   * @param queue a queue with a completion channel that no other queue uses
+   * @param queue a queue with a completion channel
    * @param spin the time to poll before waiting for an event; zero to wait at once
    * @throws IllegalArgumentException if the queue has no channel, or the time is negative
    */
@@ -97,16 +101,17 @@ public final class CompletionWaiter {
     long start = System.nanoTime();
     int count = spin(completions, start, Math.min(spin, timeout));
     while (count == 0) {
-      if (!armed) {
+      long seen = queue.events();
+      if (armedAt != seen) {
         queue.requestNotification();
-        armed = true;
-        count = queue.poll(completions); // Completions that were added before the request.
+        armedAt = seen;
       }
+      count = queue.poll(completions); // Completions that were added before the request.
       long left = timeout == FOR_EVER ? FOR_EVER : timeout - (System.nanoTime() - start);
       if (count > 0 || left <= 0) {
         return count;
       }
-      sleep(left);
+      channel.await(queue, seen, left);
       count = queue.poll(completions);
     }
     return count;
@@ -139,18 +144,5 @@ public final class CompletionWaiter {
       now = System.nanoTime();
     } while (now - start < time);
     return 0;
-  }
-
-  /** Waits for the event, either of a completion to come or of one that was already polled. */
-  private void sleep(long time) throws InterruptedException {
-    CompletionQueue ready = channel.poll(queue, time);
-    if (ready == null) {
-      return;
-    }
-    if (ready != queue) {
-      throw new IllegalStateException(
-          channel + " is also used by " + ready + ": a waiter requires a channel of its own");
-    }
-    armed = false;
   }
 }

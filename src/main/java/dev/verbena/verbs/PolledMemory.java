@@ -24,7 +24,7 @@ import java.util.concurrent.locks.LockSupport;
  *
  * <p>A read has acquire mode, a write release mode ({@link VarHandle}). Numbers have the byte order
  * of this machine. No method allocates. What the modes order, and what RDMA orders, is described in
- * {@code docs/memory-model.md}.
+ * {@code docs/threads.md}.
  *
  * <p>Several threads may use it. It needs no closing: once the region is closed, all methods throw
  * {@link IllegalStateException}.

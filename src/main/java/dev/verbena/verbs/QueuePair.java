@@ -126,7 +126,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @return the queue pair, to be closed
    * @hidden
    */
-  @SuppressWarnings("exports") // Programs cannot call it.
+  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot call it.
   public static QueuePair adopt(
       ProtectionDomain domain,
       QueuePairCapacity capacity,

@@ -91,16 +91,19 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Sets what creates the queue pair instead of {@code ibv_create_qp_ex}.
+   * Returns a builder of a queue pair that a function of a provider library creates.
    *
-   * @param provider a function of a provider library
-   * @return this
+   * @param domain the protection domain
+   * @param type the transport service
+   * @param maker creates and destroys the queue pair
+   * @return the builder
    * @hidden
    */
-  @SuppressWarnings("exports") // Programs cannot call it.
-  public QueuePairBuilder maker(QueueMaker provider) {
-    this.maker = provider;
-    return this;
+  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot call it.
+  public static QueuePairBuilder of(ProtectionDomain domain, QueuePairType type, QueueMaker maker) {
+    QueuePairBuilder builder = new QueuePairBuilder(domain, null, type);
+    builder.maker = maker;
+    return builder;
   }
 
   /**
@@ -276,7 +279,7 @@ public final class QueuePairBuilder {
    * @throws IllegalStateException if a completion queue is missing
    * @hidden
    */
-  @SuppressWarnings("exports") // Programs cannot call it.
+  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot call it.
   public QueuePair create(Context on, Resource owner, QueueMaker maker) {
     Core.requireSame(context, "a builder of a queue pair of " + context, on);
     requireCompletionQueues();

@@ -29,7 +29,7 @@ public abstract class Resource implements AutoCloseable {
    *
    * @hidden
    */
-  @SuppressWarnings("exports") // Programs cannot create one.
+  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot create one.
   protected final Core core;
 
   /**
@@ -38,7 +38,11 @@ public abstract class Resource implements AutoCloseable {
    * @param core the lifecycle of this object
    * @hidden
    */
-  @SuppressWarnings({"exports", "this-escape"}) // The core only keeps the reference.
+  @SuppressWarnings({
+    "exports",
+    "this-escape",
+    "InvalidBlockTag"
+  }) // The core only keeps the reference.
   protected Resource(Core core) {
     this.core = core;
     core.owner(this);

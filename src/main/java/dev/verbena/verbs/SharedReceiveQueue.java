@@ -214,7 +214,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      * @return a queue, to be closed
      * @hidden
      */
-    @SuppressWarnings("exports") // Programs cannot call it.
+    @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot call it.
     public SharedReceiveQueue create(Context on, Resource owner, QueueMaker maker) {
       Core.requireSame(on, "a builder of a queue of " + domain.context(), domain.context());
       return create(owner, maker);

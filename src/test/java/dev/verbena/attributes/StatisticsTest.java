@@ -1,5 +1,7 @@
 package dev.verbena.attributes;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -7,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.internal.host.SystemFiles;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.Context;
 import java.io.IOException;
@@ -101,6 +104,9 @@ class StatisticsTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "ports of the emulated NIC have no counters")
   void devicesOfTheKernelHaveCounters() {
     try (Context context = Rig.a().open()) {
       Statistics statistics = context.statistics();

@@ -1,5 +1,7 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -8,6 +10,7 @@ import dev.verbena.RdmaTimeoutException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionStatus;
@@ -22,6 +25,7 @@ import java.util.concurrent.FutureTask;
  * A network that drops every packet. The kernel asks again for more than a minute before it says
  * that the peer is unreachable: whoever waits for less gets a timeout, and leaves nothing behind.
  */
+@Needs({CM, KERNEL})
 class BlackHoleTest {
   private static final Duration SHORTLY = Duration.ofSeconds(2);
 
@@ -89,7 +93,7 @@ class BlackHoleTest {
       Connection server = accepting.get();
       try {
         client.send(new byte[1]);
-        assertEquals(1, server.receive(Peer.SOON).length);
+        assertEquals(1, server.receive(PeerProgram.SOON).length);
         cable("add", "netem", "loss", "100%");
         FutureTask<byte[]> receiving = ConnectionTest.inBackground(() -> client.receive());
         assertThrows(

@@ -41,7 +41,7 @@ class ConnectionLocksTest {
         new FutureTask<>(
             () -> {
               Thread.currentThread().interrupt();
-              assertTrue(Connection.acquire(lock, Deadline.after(Await.LIMIT)));
+              assertTrue(Uninterrupted.acquire(lock, Deadline.after(Await.LIMIT)));
               lock.unlock();
               return Thread.interrupted();
             });
@@ -59,7 +59,7 @@ class ConnectionLocksTest {
   @Test
   void waitEndsAtTheDeadline() throws Exception {
     FutureTask<Void> holding = holdUntilFree();
-    assertFalse(Connection.acquire(lock, Deadline.after(Duration.ofMillis(50))));
+    assertFalse(Uninterrupted.acquire(lock, Deadline.after(Duration.ofMillis(50))));
     free.countDown();
     holding.get();
   }

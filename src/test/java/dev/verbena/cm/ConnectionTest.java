@@ -1,6 +1,9 @@
 package dev.verbena.cm;
 
 import static dev.verbena.cm.ConnectionSettings.DEFAULT;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.ADDRESSES;
+import static dev.verbena.testing.Need.CM;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -14,6 +17,8 @@ import dev.verbena.RdmaTimeoutException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionStatus;
@@ -34,6 +39,7 @@ import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.function.Executable;
 
 /** Connections that carry messages. */
+@Needs(CM)
 class ConnectionTest {
   private static final Duration SOON = Await.LIMIT;
 
@@ -87,6 +93,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void exchangesMessagesOverIpv6() throws Exception {
     exchangesMessages(Rig.address6A(), Rig.address6B());
   }
@@ -116,6 +123,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void wildcardServesBothFamilies() throws Exception {
     try (Listener listener = Listener.open(new InetSocketAddress("::", 0))) {
       for (Host[] hosts :
@@ -505,6 +513,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void loopbackAddressThrows() {
     InetSocketAddress loopback = new InetSocketAddress(InetAddress.getLoopbackAddress(), 7471);
     var listening = assertThrows(IllegalArgumentException.class, () -> Listener.open(loopback));

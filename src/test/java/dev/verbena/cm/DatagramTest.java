@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -8,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.QueuePairState;
 import dev.verbena.verbs.AddressHandle;
@@ -20,6 +22,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 
 /** Datagram services and multicast over RDMA CM. */
+@Needs(CM)
 class DatagramTest {
   private static final Duration SOON = Await.LIMIT;
   private static final int HEADER = 40;

@@ -1,5 +1,7 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -9,12 +11,14 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.cm.HoldMain.Stage;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.time.Duration;
 import java.util.List;
 
 /** What is left when the peer's process is killed, in each state of a connection. */
+@Needs({CM, PEERS})
 class DeadPeersTest {
   private static final int PORT = 7490;
 
@@ -90,7 +94,7 @@ class DeadPeersTest {
   /** The kernel tells nothing of a request before it is accepted: "the accept will just fail". */
   @DeviceTest
   void clientKilledBeforeItIsAcceptedCannotBeAccepted() throws Exception {
-    Rping rping = new Rping();
+    RpingPeer rping = new RpingPeer();
     try (EventChannel channel = EventChannel.open()) {
       ConnectionId listener = channel.createId(PortSpace.TCP);
       listener.bind(Host.b4().at(rping.port()));
@@ -108,13 +112,14 @@ class DeadPeersTest {
 
   @DeviceTest
   void serverKilledWhileConnectedDisconnects() throws Exception {
-    Rping rping = new Rping();
+    RpingPeer rping = new RpingPeer();
     try (Program program = Program.start(rping.server(Host.b4()));
         Connection server =
-            Peer.connect(Host.a4().address(), Host.b4().at(rping.port()), Rping.MESSAGE)) {
+            PeerProgram.connect(
+                Host.a4().address(), Host.b4().at(rping.port()), RpingPeer.MESSAGE)) {
       assertEquals(List.of(), server.endpoint().end().stream().toList());
       program.kill();
-      assertNull(server.receive(Peer.SOON));
+      assertNull(server.receive(PeerProgram.SOON));
       assertEquals(EventType.DISCONNECTED, server.endpoint().end().orElseThrow().type());
       assertThrows(ConnectionException.class, () -> server.send(new byte[1]));
     }
@@ -125,11 +130,11 @@ class DeadPeersTest {
     try (Program program = holding(Stage.MESSAGE)) {
       program.says(HoldMain.LISTENING);
       try (Connection server =
-          Peer.connect(
+          PeerProgram.connect(
               Host.a4().address(), Host.b4().at(PORT), ConnectionSettings.DEFAULT.messageSize())) {
-        assertEquals(1, server.receive(Peer.SOON).length);
+        assertEquals(1, server.receive(PeerProgram.SOON).length);
         program.kill();
-        var lost = assertThrows(ConnectionException.class, () -> server.receive(Peer.SOON));
+        var lost = assertThrows(ConnectionException.class, () -> server.receive(PeerProgram.SOON));
         assertEquals(EventType.DISCONNECTED, lost.event().type());
         assertTrue(lost.getMessage().contains("without closing"), lost.getMessage());
       }
@@ -138,13 +143,13 @@ class DeadPeersTest {
 
   @DeviceTest
   void clientKilledWhileConnectedDisconnects() throws Exception {
-    Rping rping = new Rping();
+    RpingPeer rping = new RpingPeer();
     try (Listener listener = Listener.open(Host.b4().at(rping.port()));
         Program program = Program.start(rping.client(Host.a4(), Host.b4()));
-        Connection client = Peer.accept(listener, Rping.MESSAGE)) {
-      client.receive(Peer.SOON);
+        Connection client = PeerProgram.accept(listener, RpingPeer.MESSAGE)) {
+      client.receive(PeerProgram.SOON);
       program.kill();
-      assertNull(client.receive(Peer.SOON));
+      assertNull(client.receive(PeerProgram.SOON));
       assertEquals(EventType.DISCONNECTED, client.endpoint().end().orElseThrow().type());
     }
   }

@@ -1,8 +1,11 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -11,6 +14,7 @@ import java.util.List;
 import org.opentest4j.TestAbortedException;
 
 /** A device that is taken away from under an identifier. */
+@Needs({CM, KERNEL})
 class DeviceRemovalTest {
   private static final String ADDRESS = "10.77.0.1";
 

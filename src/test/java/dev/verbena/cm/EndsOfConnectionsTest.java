@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -44,6 +45,7 @@ class EndsOfConnectionsTest {
 
   @ParameterizedTest
   @MethodSource("overUdp")
+  @Tag("slow")
   void endsAsTheTableSaysOverUdp(EndOfConnection row) throws Exception {
     try (Ends ends = new EndsOverUdp(row.settings(Place.UDP))) {
       row.check(ends);

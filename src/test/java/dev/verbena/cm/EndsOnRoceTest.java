@@ -1,8 +1,14 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Environment.TRIXIE;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
+
 import dev.verbena.cm.Ends.Place;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.NeedsDevice;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.util.Arrays;
@@ -17,6 +23,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.opentest4j.TestAbortedException;
 
 /** The rows of the table in docs/connecting.md, on Soft-RoCE: {@link EndsOfConnectionsTest}. */
+@Needs({CM, PEERS})
+@Once(value = TRIXIE, reason = "the same ends of connections; some rows start a JVM")
 class EndsOnRoceTest {
   private static final String DEVICES = "src/lab/devices";
 

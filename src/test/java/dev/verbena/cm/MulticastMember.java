@@ -5,7 +5,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
 /** An identifier with queues, in a group. */
-record MulticastMember(EventChannel channel, Datagrams datagrams, ConnectionEvent joined)
+record MulticastMember(EventChannel channel, NumberedDatagrams datagrams, ConnectionEvent joined)
     implements AutoCloseable {
 
   static MulticastMember of(InetSocketAddress group, JoinFlag flag, InetAddress address)
@@ -14,7 +14,7 @@ record MulticastMember(EventChannel channel, Datagrams datagrams, ConnectionEven
     try {
       ConnectionId id = channel.createId(PortSpace.UDP);
       id.bind(new InetSocketAddress(address, 0));
-      Datagrams datagrams = new Datagrams(id);
+      NumberedDatagrams datagrams = new NumberedDatagrams(id);
       id.multicast().join(group, flag, 7);
       return new MulticastMember(
           channel, datagrams, RdmaCmTest.next(channel, EventType.MULTICAST_JOIN));

@@ -1,5 +1,8 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.ADDRESSES;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -11,6 +14,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.AddressHandle;
@@ -27,6 +31,7 @@ import java.util.concurrent.FutureTask;
  * Multicast groups. Datagrams get lost, and nobody tells when a group is ready to forward them: so
  * whoever sends sends again until something arrives.
  */
+@Needs(CM)
 class MulticastTest {
   private static final Duration SHORTLY = Duration.ofMillis(100);
 
@@ -84,7 +89,7 @@ class MulticastTest {
   void endpointJoinsAndReceives() throws Exception {
     InetSocketAddress group = group("239.7.8.11");
     try (Endpoint endpoint = bound(Rig.addressB());
-        Datagrams datagrams = new Datagrams(endpoint.id());
+        NumberedDatagrams datagrams = new NumberedDatagrams(endpoint.id());
         MulticastMember sender =
             MulticastMember.of(group, JoinFlag.SENDONLY_FULLMEMBER, Rig.addressA());
         AddressHandle toGroup = sender.toGroup()) {
@@ -217,6 +222,7 @@ class MulticastTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void ipv6GroupsAreUnsupportedOverRoceV2() throws Exception {
     InetSocketAddress group = group("ff15::7:8:3");
     try (EventChannel channel = EventChannel.open()) {
@@ -239,6 +245,7 @@ class MulticastTest {
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void mckeyReceives() throws Exception {
     InetSocketAddress group = group("239.7.8.4");
     mckeyReceives(group, () -> member(group, Rig.addressA()), Rig.addressB());
@@ -263,6 +270,7 @@ class MulticastTest {
   }
 
   @DeviceTest
+  @Needs(PEERS)
   void mckeySends() throws Exception {
     InetSocketAddress group = group("239.7.8.5");
     mckeySends(group, () -> member(group, Rig.addressA()), Rig.addressB());

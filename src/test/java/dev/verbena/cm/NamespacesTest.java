@@ -1,9 +1,13 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.KERNEL;
+import static dev.verbena.testing.Need.TWO_HOSTS;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
-import dev.verbena.testing.TwoHostsTest;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
@@ -12,6 +16,7 @@ import java.util.List;
  * Java and rdma-core's programs in two network namespaces, as on two hosts, over IPv4 and IPv6.
  * Java runs in a JVM of its own, since a JVM lives in one namespace.
  */
+@Needs({CM, KERNEL, TWO_HOSTS})
 class NamespacesTest {
   /** One address family: a host with a client and a host with servers. */
   private record Family(Host left, Host right) {
@@ -39,7 +44,7 @@ class NamespacesTest {
                 Host.right6().digits()));
   }
 
-  @TwoHostsTest
+  @DeviceTest
   void javaServesJava() throws Exception {
     try (Program servers = javaServers();
         Program clients = javaClients()) {
@@ -48,11 +53,11 @@ class NamespacesTest {
     }
   }
 
-  @TwoHostsTest
+  @DeviceTest
   void javaServesPrograms() throws Exception {
     try (Program servers = javaServers()) {
       for (Family family : Family.both()) {
-        for (Peer peer : PeerMain.PEERS) {
+        for (PeerProgram peer : PeerMain.PEERS) {
           servers.says(PeerMain.turn(peer, family.right().address()));
           List<String> command = peer.client(family.left(), family.right());
           try (Program client = family.left().start(command)) {
@@ -64,11 +69,11 @@ class NamespacesTest {
     }
   }
 
-  @TwoHostsTest
+  @DeviceTest
   void programsServeJava() throws Exception {
     try (Program clients = javaClients()) {
       for (Family family : Family.both()) {
-        for (Peer peer : PeerMain.PEERS) {
+        for (PeerProgram peer : PeerMain.PEERS) {
           clients.says(PeerMain.turn(peer, family.right().address()));
           try (Program server = family.right().start(peer.server(family.right()))) {
             assertTrue(server.endsWellBeside(clients).contains(peer.proof()), server::text);
@@ -83,7 +88,7 @@ class NamespacesTest {
     return Program.java(MulticastMain.class, role, own.digits(), group);
   }
 
-  @TwoHostsTest
+  @DeviceTest
   void javaAndMckeyReceiveFromJava() throws Exception {
     String group = "239.7.9.1";
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);
@@ -99,7 +104,7 @@ class NamespacesTest {
     }
   }
 
-  @TwoHostsTest
+  @DeviceTest
   void javaReceivesFromMckey() throws Exception {
     String group = "239.7.9.2";
     InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(group), 0);

@@ -72,9 +72,9 @@ class ParametersTest {
     assertEquals(memory, RemoteMemory.fromBytes(Arrays.copyOf(bytes, 56)));
     assertEquals(memory.address() + 4000, memory.addressOf(4000, 96));
     assertThrows(IndexOutOfBoundsException.class, () -> memory.addressOf(4000, 97));
-    assertEquals(memory.address() + 4000, Connection.addressOfNumber(memory, 4000));
-    assertThrows(IllegalArgumentException.class, () -> Connection.addressOfNumber(memory, 4001));
-    assertThrows(IndexOutOfBoundsException.class, () -> Connection.addressOfNumber(memory, 4096));
+    assertEquals(memory.address() + 4000, Sending.addressOfNumber(memory, 4000));
+    assertThrows(IllegalArgumentException.class, () -> Sending.addressOfNumber(memory, 4001));
+    assertThrows(IndexOutOfBoundsException.class, () -> Sending.addressOfNumber(memory, 4096));
     assertEquals(
         "remote memory of 4096 bytes at 0x102030405060708, rkey 0xcafe", memory.toString());
     assertThrows(IllegalArgumentException.class, () -> RemoteMemory.fromBytes(new byte[23]));

@@ -11,8 +11,8 @@ import java.util.List;
  * a server's.
  */
 final class PeerMain {
-  static final List<Peer> PEERS =
-      List.of(new Rping(), new Ucmatose(), new RdmaServer(), new Udaddy());
+  static final List<PeerProgram> PEERS =
+      List.of(new RpingPeer(), new Ucmatose(), new RdmaServer(), new Udaddy());
 
   /** Printed at the end, when all went well. */
   static final String DONE = "done";
@@ -20,7 +20,7 @@ final class PeerMain {
   private PeerMain() {}
 
   /** What is printed when a server listens, or when a client begins. */
-  static String turn(Peer peer, InetAddress server) {
+  static String turn(PeerProgram peer, InetAddress server) {
     return peer.name() + " at " + server.getHostAddress();
   }
 
@@ -28,7 +28,7 @@ final class PeerMain {
     boolean serves = args[0].equals("serve");
     for (int i = 1; i < args.length; i += serves ? 1 : 2) {
       InetAddress own = InetAddress.getByName(args[i]);
-      for (Peer peer : PEERS) {
+      for (PeerProgram peer : PEERS) {
         if (serves) {
           serve(peer, own);
         } else {
@@ -39,7 +39,7 @@ final class PeerMain {
     System.out.println(DONE);
   }
 
-  private static void serve(Peer peer, InetAddress own) throws Exception {
+  private static void serve(PeerProgram peer, InetAddress own) throws Exception {
     InetSocketAddress local = new InetSocketAddress(own, peer.port());
     try (Listener listener = Listener.open(peer.portSpace(), local, 0)) {
       System.out.println(turn(peer, own));
@@ -47,7 +47,8 @@ final class PeerMain {
     }
   }
 
-  private static void connect(Peer peer, InetAddress own, InetAddress server) throws Exception {
+  private static void connect(PeerProgram peer, InetAddress own, InetAddress server)
+      throws Exception {
     System.out.println(turn(peer, server));
     peer.connect(own, new InetSocketAddress(server, peer.port()));
   }

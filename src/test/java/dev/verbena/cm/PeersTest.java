@@ -1,32 +1,36 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.UdpWire;
 
 /** Java against rdma-core's own programs, as client and as server, from one device to the other. */
+@Needs({CM, PEERS})
 class PeersTest {
   @DeviceTest
   void rpingServesJava() throws Exception {
-    connects(new Rping(), Host.a4(), Host.b4());
+    connects(new RpingPeer(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
   void rpingServesJavaOverIpv6() throws Exception {
-    connects(new Rping(), Host.a6(), Host.b6());
+    connects(new RpingPeer(), Host.a6(), Host.b6());
   }
 
   @DeviceTest
   void javaServesRping() throws Exception {
-    serves(new Rping(), Host.a4(), Host.b4());
+    serves(new RpingPeer(), Host.a4(), Host.b4());
   }
 
   @DeviceTest
   void javaServesRpingOverIpv6() throws Exception {
-    serves(new Rping(), Host.a6(), Host.b6());
+    serves(new RpingPeer(), Host.a6(), Host.b6());
   }
 
   @DeviceTest
@@ -90,11 +94,11 @@ class PeersTest {
   }
 
   /** Java is the client. */
-  static void connects(Peer peer, Host java, Host c) throws Exception {
+  static void connects(PeerProgram peer, Host java, Host c) throws Exception {
     connects(peer, c, () -> peer.connect(java.address(), c.at(peer.port())));
   }
 
-  static void connects(Peer peer, Host c, UdpWire.Action java) throws Exception {
+  static void connects(PeerProgram peer, Host c, UdpWire.Action java) throws Exception {
     try (Program server = c.start(peer.server(c))) {
       java.run();
       assertTrue(server.endsWell().contains(peer.proof()), server::text);
@@ -102,7 +106,7 @@ class PeersTest {
   }
 
   /** Java is the server. */
-  static void serves(Peer peer, Host c, Host java) throws Exception {
+  static void serves(PeerProgram peer, Host c, Host java) throws Exception {
     try (Listener listener = Listener.open(peer.portSpace(), java.at(peer.port()), 0);
         Program client = c.start(peer.client(c, java))) {
       assertEquals(peer.port(), listener.port());

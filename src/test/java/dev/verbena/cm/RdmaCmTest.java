@@ -1,5 +1,7 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.ADDRESSES;
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -16,6 +18,7 @@ import dev.verbena.internal.Providers;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.AckTimeout;
@@ -49,6 +52,7 @@ import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
 
 /** RDMA CM by events, as rdma-core's test_rdmacm.py tests it. */
+@Needs(CM)
 class RdmaCmTest {
   static final Duration SOON = Await.LIMIT;
   static final QueuePairCapacity SMALL = QueuePairCapacity.of(4);
@@ -88,6 +92,7 @@ class RdmaCmTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void connectsOverIpv6() throws InterruptedException {
     connects(Rig.address6A(), Rig.address6B());
   }
@@ -738,6 +743,7 @@ class RdmaCmTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void resolvesNames() throws InterruptedException {
     String host = Rig.addressB().getHostAddress();
     AddressInfo v4 = AddressQuery.of(host, "7471").numericHost().resolve(SOON).getFirst();

@@ -8,7 +8,7 @@ import java.net.InetSocketAddress;
 import java.util.List;
 
 /** rdma_server and rdma_client: one message of 16 bytes each, the client's first. */
-final class RdmaServer implements Peer {
+final class RdmaServer implements PeerProgram {
   private static final int SIZE = 16;
 
   @Override
@@ -39,7 +39,7 @@ final class RdmaServer implements Peer {
 
   @Override
   public void connect(InetAddress from, InetSocketAddress to) throws Exception {
-    try (Connection server = Peer.connect(from, to, SIZE)) {
+    try (Connection server = PeerProgram.connect(from, to, SIZE)) {
       server.send("sixteen bytes ..".getBytes(UTF_8));
       assertEquals(SIZE, server.receive(SOON).length);
     }
@@ -47,9 +47,9 @@ final class RdmaServer implements Peer {
 
   @Override
   public void serve(Listener listener) throws Exception {
-    try (Connection client = Peer.accept(listener, SIZE)) {
+    try (Connection client = PeerProgram.accept(listener, SIZE)) {
       assertEquals(SIZE, client.receive(SOON).length);
-      Peer.sendLast(client, new byte[SIZE]);
+      PeerProgram.sendLast(client, new byte[SIZE]);
     }
   }
 }

@@ -1,8 +1,13 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Environment.TRIXIE;
+import static dev.verbena.testing.Need.CM;
+
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Netem;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AckTimeout;
 import java.net.InetAddress;
@@ -13,6 +18,10 @@ import org.junit.jupiter.api.Test;
  * Many calls of 50 clients over a network that loses, duplicates and reorders packets: each is
  * answered once, with its own answer. {@code -Dverbena.calls=10000000} is the long form.
  */
+@Needs(CM)
+@Once(
+    value = TRIXIE,
+    reason = "replies and credits in Java, over sends that QpTest makes everywhere")
 class RequestSoakTest {
   private static final int CLIENTS = 50;
   private static final InetSocketAddress CLIENT =

@@ -164,14 +164,15 @@ class SynchronousEventsTest {
       FutureTask<Void> resolving =
           ConnectionTest.inBackground(
               () -> {
-                client.resolveAddress(null, peer, Peer.SOON);
+                client.resolveAddress(null, peer, PeerProgram.SOON);
                 return null;
               });
       inside.await();
       for (int i = 0; i < 2; i++) {
         var refused =
             assertThrows(
-                IllegalStateException.class, () -> client.resolveAddress(null, peer, Peer.SOON));
+                IllegalStateException.class,
+                () -> client.resolveAddress(null, peer, PeerProgram.SOON));
         assertTrue(refused.getMessage().contains("waits in librdmacm"), refused.getMessage());
       }
       assertEquals(1, cm.calls.stream().filter("rdma_resolve_addr"::equals).count());

@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -10,6 +11,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairCapacity;
@@ -32,6 +34,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 
 /** librdmacm's synchronous mode: a client and a server from the addresses to the data. */
+@Needs(CM)
 class SynchronousTest {
   private static final Duration SOON = Await.LIMIT;
   private static final QueuePairCapacity CAPACITY =

@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -8,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionOpcode;
 import dev.verbena.values.CompletionStatus;
@@ -24,6 +26,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 
 /** The functions of rdma_verbs.h, one by one. */
+@Needs(CM)
 class TransfersTest {
   private static final Duration SOON = Await.LIMIT;
   private static final QueuePairCapacity CAPACITY =

@@ -9,7 +9,7 @@ import java.net.InetSocketAddress;
 import java.util.List;
 
 /** ucmatose: messages from the server, then as many from the client; the server disconnects. */
-final class Ucmatose implements Peer {
+final class Ucmatose implements PeerProgram {
   private static final int COUNT = 5;
   private static final int SIZE = 100;
 
@@ -41,7 +41,7 @@ final class Ucmatose implements Peer {
 
   @Override
   public void connect(InetAddress from, InetSocketAddress to) throws Exception {
-    try (Connection server = Peer.connect(from, to, SIZE)) {
+    try (Connection server = PeerProgram.connect(from, to, SIZE)) {
       for (int i = 0; i < COUNT; i++) {
         assertEquals(SIZE, server.receive(SOON).length);
       }
@@ -54,7 +54,7 @@ final class Ucmatose implements Peer {
 
   @Override
   public void serve(Listener listener) throws Exception {
-    try (Connection client = Peer.accept(listener, SIZE)) {
+    try (Connection client = PeerProgram.accept(listener, SIZE)) {
       for (int i = 0; i < COUNT; i++) {
         client.send(new byte[SIZE]);
       }

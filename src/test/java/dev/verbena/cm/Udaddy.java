@@ -15,7 +15,7 @@ import java.util.List;
  * udaddy: ten datagrams from the client, ten back. C waits for all of them and sends none again;
  * Java sends more than are waited for, since datagrams get lost.
  */
-final class Udaddy implements Peer {
+final class Udaddy implements PeerProgram {
   private static final Duration SHORTLY = Duration.ofMillis(500);
 
   @Override
@@ -51,27 +51,27 @@ final class Udaddy implements Peer {
 
   @Override
   public void connect(InetAddress from, InetSocketAddress to) throws Exception {
-    Peer.asSoonAsSomebodyListens(
+    PeerProgram.asSoonAsSomebodyListens(
         () -> {
           InetSocketAddress own = new InetSocketAddress(from, 0);
           try (Endpoint client = Endpoint.resolve(PortSpace.UDP, own, to, SOON);
-              Datagrams datagrams = new Datagrams(client.id())) {
+              NumberedDatagrams datagrams = new NumberedDatagrams(client.id())) {
             exchange(client, datagrams);
           }
           return null;
         });
   }
 
-  private static void exchange(Endpoint client, Datagrams datagrams) throws Exception {
+  private static void exchange(Endpoint client, NumberedDatagrams datagrams) throws Exception {
     DatagramParameters server =
         client.connect(ConnectionParameters.DEFAULT, new byte[0], SOON).datagram().orElseThrow();
     int number = server.queuePairNumber();
     try (AddressHandle handle = client.id().domain().createAddressHandle(server.path())) {
       boolean answered = false;
-      for (int i = 0; i < Datagrams.COUNT; i++) {
+      for (int i = 0; i < NumberedDatagrams.COUNT; i++) {
         datagrams.send(handle, number, server.queueKey());
       }
-      for (int i = 0; i < 2 * Datagrams.COUNT && !answered; i++) {
+      for (int i = 0; i < 2 * NumberedDatagrams.COUNT && !answered; i++) {
         answered = datagrams.receive(SHORTLY);
         if (!answered) {
           datagrams.send(handle, number, server.queueKey());
@@ -84,12 +84,12 @@ final class Udaddy implements Peer {
 
   @Override
   public void serve(Listener listener) throws Exception {
-    try (Endpoint client = Peer.request(listener);
-        Datagrams datagrams = new Datagrams(client.id())) {
+    try (Endpoint client = PeerProgram.request(listener);
+        NumberedDatagrams datagrams = new NumberedDatagrams(client.id())) {
       client.accept(ConnectionParameters.DEFAULT, new byte[0], SOON);
       assertTrue(datagrams.receive(SOON), "no datagram");
       try (AddressHandle handle = datagrams.wayBack()) {
-        for (int i = 0; i < 3 * Datagrams.COUNT; i++) {
+        for (int i = 0; i < 3 * NumberedDatagrams.COUNT; i++) {
           datagrams.send(handle, datagrams.sender(), rdma_h.RDMA_UDP_QKEY());
           Await.pass(Duration.ofMillis(10), "between datagrams, of which some may be lost");
         }

@@ -1,9 +1,13 @@
 package dev.verbena.cm;
 
+import static dev.verbena.testing.Environment.FORKY;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.UdpWire;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -12,6 +16,8 @@ import java.util.Map;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A software device over UDP against rdma-core's programs on Soft-RoCE, in both roles. */
+@Needs(KERNEL)
+@Once(value = FORKY, reason = "RDMA CM in Java, with C programs that PeersTest runs everywhere")
 class UdpPeersTest {
   /** What Soft-RoCE counts when packets are lost, come twice or not in order. */
   private static final List<String> ERRORS =
@@ -35,7 +41,7 @@ class UdpPeersTest {
 
   @DeviceTest
   void programsServeJavaOverIpv6() throws Exception {
-    connects(UdpWire.SOFT6, UdpWire.ROCE6, List.of(new Rping(), new Udaddy()));
+    connects(UdpWire.SOFT6, UdpWire.ROCE6, List.of(new RpingPeer(), new Udaddy()));
   }
 
   @DeviceTest
@@ -45,14 +51,14 @@ class UdpPeersTest {
 
   @DeviceTest
   void javaServesProgramsOverIpv6() throws Exception {
-    serves(UdpWire.SOFT6, UdpWire.ROCE6, List.of(new Rping(), new Udaddy()));
+    serves(UdpWire.SOFT6, UdpWire.ROCE6, List.of(new RpingPeer(), new Udaddy()));
   }
 
-  private static void connects(String java, String c, List<Peer> peers) throws Exception {
+  private static void connects(String java, String c, List<PeerProgram> peers) throws Exception {
     withNetwork(
         java,
         network -> {
-          for (Peer peer : peers) {
+          for (PeerProgram peer : peers) {
             Host server = host(c);
             // A route is looked for in the namespace of the thread.
             PeersTest.connects(
@@ -63,18 +69,18 @@ class UdpPeersTest {
         });
   }
 
-  private static Void connect(Peer peer, Host from, Host to) throws Exception {
+  private static Void connect(PeerProgram peer, Host from, Host to) throws Exception {
     peer.connect(from.address(), to.at(peer.port()));
     return null;
   }
 
-  private static void serves(String java, String c, List<Peer> peers) throws Exception {
+  private static void serves(String java, String c, List<PeerProgram> peers) throws Exception {
     withNetwork(
         java,
         network ->
             network.call(
                 () -> {
-                  for (Peer peer : peers) {
+                  for (PeerProgram peer : peers) {
                     PeersTest.serves(peer, host(c), host(java));
                   }
                   return null;

@@ -30,7 +30,8 @@ import javax.tools.ToolProvider;
 /** Which public members of the library's Java name which C function in their documentation. */
 final class ApiMap {
   private static final Path SOURCES = Path.of("src/main/java/dev/verbena");
-  private static final List<String> PACKAGES = List.of("", "verbs", "cm", "sockets");
+  private static final List<String> PACKAGES =
+      List.of("", "address", "attributes", "values", "verbs", "flow", "cm", "sockets");
   private static final Pattern TAGS = Pattern.compile("(?sm)^\\s*@\\w.*");
 
   /** Paragraphs after the first, and all tags but what is returned. */

@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.lab.Gaps;
-import dev.verbena.lab.SharedTests;
 import dev.verbena.soft.SoftFunctions;
 import dev.verbena.testing.CFunction;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Environment;
 import dev.verbena.testing.GeneratedFile;
 import java.io.IOException;
 import java.lang.reflect.Method;
@@ -39,10 +39,7 @@ class ApiMapTest {
   /** Control calls that succeeded in the lab: what src/lab/verify sees there. */
   private static final Path SEEN = Path.of("src/test/resources/seen-in-lab.txt");
 
-  private static final Path GUESTS = Path.of("src/lab/guests");
-  private static final Path SHARED = Path.of("src/lab/shared");
-  private static final Optional<String> SOFT = Optional.of(SharedTests.SOFT);
-  private static final Path GAPS = Path.of("src/lab/gaps");
+  private static final Optional<Environment> SOFT = Optional.of(Environment.SOFT);
 
   private static final String KERNEL = "kernel";
   private static final String FAKE = "fake";
@@ -63,7 +60,7 @@ class ApiMapTest {
       - **kernel**: a device test has called the function on Soft-RoCE in the [lab](../src/lab/README.md), and the call \
       succeeded. The trace of calls records this: `mvn verify -Plab` fails if no guest records it any more. \
       Posting, polling and other calls that are not traced have a device test that fails without them, which a guest runs \
-      (`src/test/resources/untraced.tsv`): `mvn test -Psoft -Dtest=UntracedTest` changes each of them and shows \
+      (`src/test/resources/untraced.tsv`): `mvn test -Dtest=UntracedTest` changes each of them and shows \
       that its test fails.
       - **fake**: not called there, because Soft-RoCE does not support it or a newer function is called where available; \
       tested with a fake or on software devices (`src/test/resources/fake.tsv`), which behave as the manual page, or the \
@@ -92,14 +89,12 @@ class ApiMapTest {
 
   @Test
   @Tag(GeneratedFile.TAG)
-  void theDocumentedMapIsThisOne() throws IOException {
+  void theDocumentedMapIsThisOne() throws Exception {
     GeneratedFile.check(PAGE, page());
   }
 
   @TestFactory
   Stream<DynamicTest> everyTestThatIsNamedRunsInAGuest() throws IOException {
-    List<Gaps> guests = gapsOfGuests();
-    SharedTests shared = SharedTests.read(SHARED);
     return UntracedFunction.all().stream()
         .filter(function -> !function.isInJava())
         .map(
@@ -107,10 +102,12 @@ class ApiMapTest {
                 DynamicTest.dynamicTest(
                     function.name(),
                     () -> {
-                      String test = function.testName();
-                      assertTrue(isDeviceTest(function.test()), test);
-                      assertTrue(guests.stream().anyMatch(g -> g.runs(test)), test);
-                      assertNotEquals(SOFT, shared.guest(test), test);
+                      Method test = method(function.test()).orElseThrow();
+                      Class<?> type = test.getDeclaringClass();
+                      assertTrue(test.isAnnotationPresent(DeviceTest.class));
+                      assertTrue(
+                          Environment.GUESTS.stream().anyMatch(g -> Gaps.runs(g, type, test)));
+                      assertNotEquals(SOFT, Environment.once(type, test));
                     }));
   }
 
@@ -135,20 +132,6 @@ class ApiMapTest {
                     }));
   }
 
-  private static List<Gaps> gapsOfGuests() throws IOException {
-    List<Gaps> gaps = new ArrayList<>();
-    try (Stream<Path> guests = Files.list(GUESTS)) {
-      for (Path guest : guests.toList()) {
-        gaps.add(Gaps.read(GAPS.resolve(guest.getFileName())));
-      }
-    }
-    return gaps;
-  }
-
-  private static boolean isDeviceTest(String name) throws ClassNotFoundException {
-    return method(name).filter(test -> test.isAnnotationPresent(DeviceTest.class)).isPresent();
-  }
-
   private static Optional<Method> method(String name) throws ClassNotFoundException {
     int dot = name.lastIndexOf('.');
     return Arrays.stream(
@@ -157,7 +140,7 @@ class ApiMapTest {
         .findAny();
   }
 
-  private static String page() throws IOException {
+  private static String page() throws Exception {
     ApiMap map = ApiMap.ofSources();
     Map<String, String> marks = marks();
     Map<String, UntracedFunction> untraced = untraced();
@@ -165,7 +148,6 @@ class ApiMapTest {
         FakeFunction.all().stream()
             .collect(Collectors.toMap(FakeFunction::name, FakeFunction::source));
     SoftFunctions soft = SoftFunctions.read();
-    Gaps gaps = Gaps.read(GAPS.resolve("soft"));
     Map<String, List<String>> rows = new TreeMap<>();
     int software = 0;
     for (CFunction function : CFunction.all()) {
@@ -174,7 +156,7 @@ class ApiMapTest {
       String testedWith = mark.equals(FAKE) ? FAKE + ": " + sources.get(function.name()) : mark;
       if (!mark.equals(IN_JAVA)) {
         UntracedFunction row = untraced.get(function.name());
-        boolean has = soft.has(function.name()) || (row != null && gaps.runs(row.testName()));
+        boolean has = soft.has(function.name()) || (row != null && runsOnSoftware(row.test()));
         software += has ? 1 : 0;
         onSoft = has ? "yes" : "no";
       }
@@ -193,6 +175,11 @@ class ApiMapTest {
                 .append("\n\n| C | Java | tested with | software device |\n|---|---|---|---|\n")
                 .append(String.join("", lines)));
     return page.toString();
+  }
+
+  private static boolean runsOnSoftware(String name) throws ClassNotFoundException {
+    Method test = method(name).orElseThrow();
+    return Gaps.runs(Environment.SOFT, test.getDeclaringClass(), test);
   }
 
   /** What each function is tested with. */

@@ -1,5 +1,10 @@
 package dev.verbena.docs;
 
+import static dev.verbena.testing.DeviceKind.EFA;
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.Environment.SOFT;
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -14,6 +19,9 @@ import dev.verbena.cm.Listener;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.Verbena;
 import java.io.ByteArrayOutputStream;
@@ -48,6 +56,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The programs of examples compile without a warning, and print what they should. */
+@Once(value = SOFT, reason = "the examples compile and run")
 class ExamplesTest {
   private static final Path EXAMPLES = Path.of("examples");
 
@@ -135,6 +144,7 @@ class ExamplesTest {
   }
 
   @DeviceTest
+  @On({SOFTWARE, EFA})
   void aMessageOverSrdReturns() throws Exception {
     if (Rig.isSoftware()) {
       try (SoftNetwork network = SoftNetwork.of("2,profile=efa")) {
@@ -146,6 +156,7 @@ class ExamplesTest {
   }
 
   @DeviceTest
+  @On(MLX5)
   void aMessageOverDcReturns() throws Exception {
     assertEquals("ping\n", printed("DcPingPong"));
   }
@@ -159,6 +170,7 @@ class ExamplesTest {
   }
 
   @DeviceTest
+  @Needs(CM)
   void virtualThreadsServeTheirClients() throws Exception {
     String printed = null;
     while (printed == null) {
@@ -179,16 +191,19 @@ class ExamplesTest {
   }
 
   @DeviceTest
+  @Needs(CM)
   void requestsAreAnswered() throws Exception {
     assertEquals("ONE\nTHREE\nTWO\n", printed("RequestResponse", Rig.addressB().getHostAddress()));
   }
 
   @DeviceTest
+  @Needs(CM)
   void messagesAreProcessedOnceOverSeveralConnections() throws Exception {
     assertEquals("sum 1275, reconnected\n", printed("Reconnect", Rig.addressB().getHostAddress()));
   }
 
   @DeviceTest
+  @Needs(CM)
   void theClientWritesIntoTheMemoryOfTheServer() throws Exception {
     String address = Rig.addressB().getHostAddress();
     PrintStream before = System.out;

@@ -1,5 +1,7 @@
 package dev.verbena.docs;
 
+import static dev.verbena.testing.Environment.FORKY;
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,6 +10,8 @@ import dev.verbena.samples.FirstConnection;
 import dev.verbena.samples.FirstWrite;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -20,19 +24,21 @@ import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The programs that README.md and docs/data-path.md show do what these pages say. */
+/** The programs that README.md shows do what it says. */
+@Needs(CM)
+@Once(value = FORKY, reason = "the programs of the guide compile and run")
 class FirstProgramsTest {
   @Tag("host")
   @Test
-  void thePagesContainThePrograms() throws IOException {
-    assertContains("README.md", FirstConnection.class);
-    assertContains("docs/data-path.md", FirstWrite.class);
+  void readmeContainsThePrograms() throws IOException {
+    assertShown(FirstConnection.class);
+    assertShown(FirstWrite.class);
   }
 
-  private static void assertContains(String page, Class<?> program) throws IOException {
+  private static void assertShown(Class<?> program) throws IOException {
     Path source = Path.of("src/test/java", program.getName().replace('.', '/') + ".java");
     String shown = Files.readString(source).replaceFirst("package .*\n\n", "");
-    assertTrue(Files.readString(Path.of(page)).contains("```java\n" + shown + "```"), shown);
+    assertTrue(Files.readString(Path.of("README.md")).contains("```java\n" + shown + "```"), shown);
   }
 
   @DeviceTest

@@ -23,6 +23,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.function.BiFunction;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import javax.tools.JavaCompiler;
 import javax.tools.JavaFileObject;
@@ -36,6 +38,10 @@ import javax.tools.ToolProvider;
  */
 final class Mutant implements AutoCloseable {
   private static final String PACKAGE = "dev.verbena.";
+
+  /** A package below {@code dev.verbena}, a class and a member. */
+  private static final Pattern METHOD = Pattern.compile("([a-z0-9.]+)\\.([A-Z]\\w*)\\.(.*)");
+
   private static final Path SOURCES = Path.of("src/main/java/dev/verbena");
   private static final JavaCompiler COMPILER = ToolProvider.getSystemJavaCompiler();
 
@@ -86,11 +92,13 @@ final class Mutant implements AutoCloseable {
   private static Mutant changed(
       String method, Path folder, BiFunction<Source, MethodTree, String> change)
       throws IOException {
-    String[] names = method.replaceFirst("\\(.*", "").split("\\.", -1);
-    Path file = SOURCES.resolve(names[0]).resolve(names[1] + ".java");
+    Matcher names = METHOD.matcher(method);
+    if (!names.matches()) {
+      throw new IllegalArgumentException(method);
+    }
+    Path file = SOURCES.resolve(names.group(1).replace('.', '/')).resolve(names.group(2) + ".java");
     Source source = Source.parse(file);
-    String member = method.substring(names[0].length() + names[1].length() + 2);
-    compile(file, change.apply(source, source.method(member)), folder);
+    compile(file, change.apply(source, source.method(names.group(3))), folder);
     return new Mutant(folder);
   }
 

@@ -37,11 +37,16 @@ class SamplesTest {
   private static final String FRAGMENT =
       """
       import dev.verbena.*;
+      import dev.verbena.address.*;
+      import dev.verbena.attributes.*;
       import dev.verbena.cm.*;
       import dev.verbena.efa.*;
+      import dev.verbena.flow.*;
       import dev.verbena.mlx5.*;
       import dev.verbena.packet.*;
       import dev.verbena.soft.*;
+      import dev.verbena.util.*;
+      import dev.verbena.values.*;
       import dev.verbena.verbs.*;
       import java.io.*;
       import java.lang.foreign.*;

@@ -27,9 +27,4 @@ record UntracedFunction(String name, String test, String method) {
   boolean isInJava() {
     return test.equals("Java");
   }
-
-  /** {@code Class.method}, without the package. */
-  String testName() {
-    return test.substring(test.indexOf('.') + 1);
-  }
 }

@@ -1,9 +1,11 @@
 package dev.verbena.docs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.testing.NeedsDevice;
+import dev.verbena.testing.On;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.file.Path;
@@ -22,6 +24,8 @@ import org.opentest4j.TestAbortedException;
  */
 @Tag("device")
 @ExtendWith(NeedsDevice.class)
+@On(value = SOFTWARE, reason = "runs software devices")
+@Tag("slow")
 class UntracedTest {
   private static final String FIELDS = "ibv_wc_read_";
 

@@ -1,10 +1,12 @@
 package dev.verbena.efa;
 
+import static dev.verbena.testing.DeviceKind.EFA;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.Libefa;
 import dev.verbena.internal.calls.EfaCompletionCalls;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -21,6 +23,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Each function of efadv.h of rdma-core 65 is called, or the package says why it is not. */
+@On(EFA)
 class EfaSurfaceTest {
   private static final List<String> EXPORTED =
       List.of(

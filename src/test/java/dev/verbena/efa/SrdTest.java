@@ -1,5 +1,7 @@
 package dev.verbena.efa;
 
+import static dev.verbena.testing.DeviceKind.EFA;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -13,6 +15,7 @@ import dev.verbena.address.GlobalRoute;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionField;
 import dev.verbena.values.CompletionOpcode;
@@ -48,6 +51,7 @@ import org.junit.jupiter.api.BeforeEach;
  * SRD queue pairs of two devices exchange messages: of two EFA, or of two software devices with the
  * profile of an EFA.
  */
+@On({SOFTWARE, EFA})
 class SrdTest {
   private SoftNetwork network;
   private Device deviceA;

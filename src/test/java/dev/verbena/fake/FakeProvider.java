@@ -12,7 +12,7 @@ import dev.verbena.raw.ibv_context_ops;
 import dev.verbena.raw.verbs_context;
 import dev.verbena.soft.SoftInternals;
 import dev.verbena.soft.SoftNetwork;
-import dev.verbena.testing.Upcalls;
+import dev.verbena.testing.JavaFunctions;
 import java.lang.foreign.GroupLayout;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
@@ -35,7 +35,7 @@ import java.util.List;
 public final class FakeProvider implements Provider, AutoCloseable {
   private final SoftNetwork network = SoftNetwork.create();
   private final SoftInternals internals = new SoftInternals(network);
-  private final Upcalls upcalls = new Upcalls();
+  private final JavaFunctions upcalls = new JavaFunctions();
   private final List<Object> parts = new ArrayList<>();
   private final Verbs verbs;
   private final Librdmacm rdmacm;
@@ -123,14 +123,14 @@ public final class FakeProvider implements Provider, AutoCloseable {
   }
 
   private void replacePointers(long context) {
-    CStruct inner = CStruct.at(context, ibv_context.layout());
+    FakeStruct inner = FakeStruct.at(context, ibv_context.layout());
     replacePointers(
-        CStruct.at(inner.addressOf("ops"), ibv_context_ops.layout()), ibv_context_ops.layout());
-    CStruct outer = CStruct.at(Verbs.verbs_get_ctx(context), verbs_context.layout());
+        FakeStruct.at(inner.addressOf("ops"), ibv_context_ops.layout()), ibv_context_ops.layout());
+    FakeStruct outer = FakeStruct.at(Verbs.verbs_get_ctx(context), verbs_context.layout());
     replacePointers(outer, verbs_context.layout());
   }
 
-  private void replacePointers(CStruct table, GroupLayout layout) {
+  private void replacePointers(FakeStruct table, GroupLayout layout) {
     for (MemoryLayout field : layout.memberLayouts()) {
       String name = field.name().orElse("");
       for (Object part : parts) {

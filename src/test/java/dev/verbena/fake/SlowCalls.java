@@ -43,7 +43,7 @@ public final class SlowCalls {
 
   /** The pointer behind {@code ibv_post_send}; it follows the address handles of datagrams. */
   public int post_send(long qp, long wr, long badWr) {
-    long handle = CStruct.at(wr, ibv_send_wr.layout()).getLong("wr.ud.ah");
+    long handle = FakeStruct.at(wr, ibv_send_wr.layout()).getLong("wr.ud.ah");
     if (handle != 0) {
       look(handle);
     }

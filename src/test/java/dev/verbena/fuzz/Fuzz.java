@@ -26,12 +26,12 @@ public final class Fuzz {
 
   /** Runs, prints what happened, and exits with 1 if anything was found. */
   public static void main(String[] args) throws IOException, InterruptedException {
-    Result result = run(Options.parse(List.of(args)));
+    Result result = run(RunOptions.parse(List.of(args)));
     System.out.println(result.output());
     System.exit(result.isClean() ? 0 : 1);
   }
 
-  static Result run(Options options) throws IOException, InterruptedException {
+  static Result run(RunOptions options) throws IOException, InterruptedException {
     Path folder = Files.createTempDirectory("verbena-fuzz");
     try {
       return run(options, folder);
@@ -45,7 +45,8 @@ public final class Fuzz {
     }
   }
 
-  private static Result run(Options options, Path folder) throws IOException, InterruptedException {
+  private static Result run(RunOptions options, Path folder)
+      throws IOException, InterruptedException {
     Path journal = folder.resolve("journal");
     Path output = folder.resolve("output");
     Process process =
@@ -85,7 +86,7 @@ public final class Fuzz {
   }
 
   /** Waits for the end of a JVM as long as it makes progress, and ends it then. */
-  private static String watch(Process process, Options options, Path journal)
+  private static String watch(Process process, RunOptions options, Path journal)
       throws InterruptedException {
     long seen = -1;
     long idle = 0;
@@ -109,7 +110,7 @@ public final class Fuzz {
     return "the JVM stands still\n";
   }
 
-  private static List<String> command(Options options, Path journal, Path crash) {
+  private static List<String> command(RunOptions options, Path journal, Path crash) {
     List<String> command = new ArrayList<>(loader());
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--enable-native-access=ALL-UNNAMED");
@@ -120,7 +121,7 @@ public final class Fuzz {
     command.add("-XX:-CreateCoredumpOnCrash");
     // A virtual thread that is in C keeps its carrier from the others.
     command.add("-Djdk.virtualThreadScheduler.parallelism=" + 2 * options.threads());
-    if (options.devices() == Devices.REAL) {
+    if (options.devices() == FuzzedDevices.REAL) {
       command.add("-XX:TieredStopAtLevel=1"); // As all JVMs of the lab: code changes less often.
     }
     System.getProperties().stringPropertyNames().stream()

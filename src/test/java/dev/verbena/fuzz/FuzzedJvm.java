@@ -38,24 +38,24 @@ final class FuzzedJvm {
 
   private static final Logger LIBRARY = Logger.getLogger("dev.verbena");
 
-  private final Options options;
+  private final RunOptions options;
   private final Journal journal;
   private final Surface surface;
   private final Findings findings = new Findings();
   private final Growth growth = new Growth();
   private long calls;
 
-  private FuzzedJvm(Options options, Journal journal) {
+  private FuzzedJvm(RunOptions options, Journal journal) {
     this.options = options;
     this.journal = journal;
     this.surface =
         options.planted().isEmpty() ? new Surface() : new Surface(Planted.of(options.planted()));
   }
 
-  /** Arguments: those of {@link Options}, after the file of the journal. */
+  /** Arguments: those of {@link RunOptions}, after the file of the journal. */
   public static void main(String[] args) throws Exception {
     LIBRARY.setLevel(Level.OFF);
-    Options options = Options.parse(List.of(args).subList(1, args.length));
+    RunOptions options = RunOptions.parse(List.of(args).subList(1, args.length));
     FuzzedJvm jvm = new FuzzedJvm(options, Journal.create(Path.of(args[0])));
     jvm.run();
     System.out.println(jvm.calls + " calls");

@@ -120,6 +120,12 @@ class OtherDeviceTest {
 
   // The methods
 
+  /** These only tell whether two objects can be used together. */
+  private static final Set<String> CHECKS =
+      Set.of(
+          "CompletionCursor.requireAtCompletion(ExtendedCompletionQueue)",
+          "ProtectionDomain.isOneWith(ProtectionDomain)");
+
   /**
    * The public methods, constructors and builders of which two objects belong to a device: the one
    * that the method is called on, and its arguments.
@@ -140,7 +146,7 @@ class OtherDeviceTest {
                   return objects > 1 || (objects == 1 && isCalledOnOne);
                 })
             .map(OtherDeviceTest::name)
-            .filter(name -> !OF_MLX5.contains(name))
+            .filter(name -> !OF_MLX5.contains(name) && !CHECKS.contains(name))
             .collect(toCollection(TreeSet::new));
   }
 
@@ -171,7 +177,7 @@ class OtherDeviceTest {
     }
 
     private boolean findsIn(Class<?> type) {
-      if (!type.getPackageName().matches("dev\\.verbena\\.(verbs|cm|packet)")) {
+      if (!type.getPackageName().matches("dev\\.verbena\\.(verbs|flow|util|cm|packet)")) {
         return false;
       }
       return Resource.class.isAssignableFrom(type)

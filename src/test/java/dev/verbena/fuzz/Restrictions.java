@@ -22,7 +22,7 @@ final class Restrictions {
 
   private Restrictions() {}
 
-  static Object of(Executable called, int parameter, Random random, Memory memory) {
+  static Object of(Executable called, int parameter, Random random, ArgumentMemory memory) {
     Class<?> type = called.getParameterTypes()[parameter];
     if (type == MemorySegment.class && called.getName().equals("borrow")) {
       return memory.noStruct(random);

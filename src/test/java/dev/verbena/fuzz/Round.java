@@ -15,7 +15,7 @@ final class Round {
   final Surface surface;
   final Journal journal;
   final Findings findings;
-  final Memory memory = new Memory();
+  final ArgumentMemory memory = new ArgumentMemory();
   final Pool pool = new Pool();
   final Harvest harvest = new Harvest();
 

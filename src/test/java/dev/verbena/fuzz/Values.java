@@ -135,13 +135,17 @@ final class Values {
   }
 
   private final Random random;
-  private final Memory memory;
+  private final ArgumentMemory memory;
   private final List<InetAddress> addresses;
   private final Source source;
   private final Harvest harvest;
 
   Values(
-      Random random, Memory memory, List<InetAddress> addresses, Harvest harvest, Source source) {
+      Random random,
+      ArgumentMemory memory,
+      List<InetAddress> addresses,
+      Harvest harvest,
+      Source source) {
     this.random = random;
     this.memory = memory;
     this.addresses = addresses;

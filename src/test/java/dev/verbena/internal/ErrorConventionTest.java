@@ -15,7 +15,7 @@ import dev.verbena.raw.ibv_context_ops;
 import dev.verbena.raw.ibv_flow;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.verbs_context;
-import dev.verbena.testing.Upcalls;
+import dev.verbena.testing.JavaFunctions;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
@@ -42,7 +42,7 @@ class ErrorConventionTest {
   /** A result that means failure, what lies in errno then, and the errno to be reported. */
   private record Failure(long result, int errno, int reported) {}
 
-  private final Upcalls upcalls = new Upcalls();
+  private final JavaFunctions upcalls = new JavaFunctions();
 
   @AfterEach
   void close() {

@@ -40,6 +40,8 @@ class NativeScanTest {
     packages.remove("dev.verbena.raw"); // Allowed, and not on every class path of the tests.
     // The second one is not in the library's jar, but in that of the tools.
     assertEquals(
-        Set.of("dev.verbena.internal", "dev.verbena.tools.qualify"), packages, found::toString);
+        Set.of("dev.verbena.internal", "dev.verbena.internal.foreign", "dev.verbena.tools.qualify"),
+        packages,
+        found::toString);
   }
 }

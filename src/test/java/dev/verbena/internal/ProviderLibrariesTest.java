@@ -2,6 +2,8 @@ package dev.verbena.internal;
 
 import static dev.verbena.internal.ErrorConvention.ERRNO;
 import static dev.verbena.internal.ErrorConvention.NEVER;
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -12,6 +14,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.Context;
 import java.lang.foreign.Arena;
@@ -47,6 +50,7 @@ class ProviderLibrariesTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceIsNoDeviceOfMlx5() {
     try (Context context = Rig.a().open()) {
       var struct = Memory.at(context.segment().address(), ibv_context.sizeof());
@@ -56,6 +60,9 @@ class ProviderLibrariesTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFT_ROCE, MLX5},
+      reason = "is about a library of C")
   void efaDoesNotSupportADeviceOfAnotherProvider() {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofConfined()) {

@@ -1,7 +1,7 @@
 package dev.verbena.internal;
 
+import dev.verbena.testing.JavaFunctions;
 import dev.verbena.testing.NativeErrno;
-import dev.verbena.testing.Upcalls;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -36,7 +36,7 @@ final class RecordingFunction {
    *
    * @param status whether the method's {@code void} is a C {@code int}
    */
-  RecordingFunction(Upcalls upcalls, Method method, boolean status) {
+  RecordingFunction(JavaFunctions upcalls, Method method, boolean status) {
     resultType =
         status && method.getReturnType() == void.class ? int.class : method.getReturnType();
     MethodType type = MethodType.methodType(resultType, method.getParameterTypes());

@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import static dev.verbena.testing.Need.ADDRESSES;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -25,6 +26,7 @@ import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.Context;
 import java.io.IOException;
@@ -41,6 +43,7 @@ import java.util.Arrays;
  * The seam alone against a real kernel: two devices, one reliable connection, every kind of
  * transfer.
  */
+@Needs(ADDRESSES)
 class SeamOnDeviceTest {
   private static final int SIZE = 10_000;
   private static final int GID_INDEX = 1; // IPv4 in the lab

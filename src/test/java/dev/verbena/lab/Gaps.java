@@ -1,6 +1,10 @@
 package dev.verbena.lab;
 
+import dev.verbena.testing.Environment;
+import dev.verbena.testing.Rig;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -10,25 +14,32 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The list of tests that an environment of device tests skips: one line each, {@code Class.method
- * reason}; # begins a comment. With an exclamation mark before the class the test is not run,
- * because it requires another environment; {@code !Class.*} stands for all tests of a class.
+ * The list of tests that an environment of device tests skips, since its version of the kernel or
+ * of rdma-core lacks something: one line each, {@code Class.method reason}; # begins a comment.
  */
 public final class Gaps {
+  private static final Path LISTS = Path.of("src/lab/gaps");
+
   private final Map<String, String> reasons;
-  private final Set<String> leftOut;
   private final Set<String> skipped = new HashSet<>();
   private final Set<String> passed = new HashSet<>();
 
-  Gaps(Map<String, String> reasons, Set<String> leftOut) {
+  Gaps(Map<String, String> reasons) {
     this.reasons = reasons;
-    this.leftOut = leftOut;
   }
 
-  /** Reads a list. */
-  public static Gaps read(Path file) throws IOException {
+  /** The list of an environment. */
+  static Gaps of(Environment environment) {
+    return switch (environment) {
+      case SOFT, UDP, EFA, HOST -> new Gaps(Map.of());
+      case NIC, NIC_AGAIN, NIC_DIRECT -> read(LISTS.resolve("nic"));
+      case BOOKWORM, TRIXIE, FORKY, FORKY_ARM64 -> read(LISTS.resolve(environment.toString()));
+      case UDP_TO_ROCE, ROCE_TO_UDP -> read(LISTS.resolve(Rig.labGuest().orElseThrow()));
+    };
+  }
+
+  private static Gaps read(Path file) {
     Map<String, String> reasons = new HashMap<>();
-    Set<String> leftOut = new HashSet<>();
     try (Stream<String> lines = Files.lines(file)) {
       lines
           .map(String::strip)
@@ -36,28 +47,26 @@ public final class Gaps {
           .forEach(
               line -> {
                 String[] parts = line.split("\\s+", 2);
-                if (parts.length < 2) {
-                  throw new IllegalArgumentException(file + ": a gap without a reason: " + line);
-                }
-                if (parts[0].startsWith("!")) {
-                  leftOut.add(parts[0].substring(1));
-                } else {
-                  reasons.put(parts[0], parts[1]);
+                if (parts.length < 2 || reasons.put(parts[0], parts[1]) != null) {
+                  throw new IllegalArgumentException(
+                      file + ": without a reason, or twice: " + line);
                 }
               });
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
-    return new Gaps(reasons, leftOut);
+    return new Gaps(reasons);
   }
 
-  /** Whether a test, {@code Class.method}, is not to be run. */
-  public boolean leavesOut(String test) {
-    return leftOut.contains(test)
-        || leftOut.contains(test.substring(0, test.lastIndexOf('.')) + ".*");
+  /** Whether a test is for an environment, and not skipped there. */
+  public static boolean runs(Environment environment, Class<?> type, Method test) {
+    return environment.leaves(type, test).isEmpty()
+        && !of(environment).reasons.containsKey(Results.name(type, test));
   }
 
-  /** Whether a test, {@code Class.method}, runs on the device and is not skipped there. */
-  public boolean runs(String test) {
-    return !leavesOut(test) && !reasons.containsKey(test);
+  /** The tests, {@code Class.method}. */
+  Set<String> tests() {
+    return reasons.keySet();
   }
 
   /** Notes a skip; true if it is known. */

@@ -1,12 +1,13 @@
 package dev.verbena.lab;
 
+import dev.verbena.testing.Environment;
 import java.io.PrintWriter;
-import java.util.HashSet;
-import java.util.Set;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
 import org.junit.platform.engine.TestExecutionResult;
-import org.junit.platform.engine.TestSource;
 import org.junit.platform.engine.TestTag;
-import org.junit.platform.engine.UniqueId;
 import org.junit.platform.engine.support.descriptor.ClassSource;
 import org.junit.platform.engine.support.descriptor.MethodSource;
 import org.junit.platform.launcher.TestExecutionListener;
@@ -17,6 +18,8 @@ import org.junit.platform.launcher.TestPlan;
 final class Results implements TestExecutionListener {
   private static final TestTag DEVICE = TestTag.create("device");
 
+  private final Environment here;
+  private final boolean mayLeaveAll;
   private final Gaps gaps;
   private final PrintWriter out;
   private TestPlan plan;
@@ -26,22 +29,32 @@ final class Results implements TestExecutionListener {
   private int failed;
   private int skippedByGap;
   private int skippedUnlisted;
-  private final Set<UniqueId> left = new HashSet<>();
-  private int leftWithClass;
+  private final List<String> left = new ArrayList<>();
 
-  Results(Gaps gaps, PrintWriter out) {
-    this.gaps = gaps;
+  /**
+   * Counts.
+   *
+   * @param mayLeaveAll whether a run of no test is well: its classes were chosen
+   */
+  Results(Environment here, boolean mayLeaveAll, PrintWriter out) {
+    this.here = here;
+    this.mayLeaveAll = mayLeaveAll;
+    this.gaps = Gaps.of(here);
     this.out = out;
   }
 
-  /** Notes a test that another guest runs. */
-  void leave(UniqueId test) {
-    left.add(test);
+  /** Notes the device tests of a class, which other environments run. */
+  void leave(Class<?> type) {
+    for (Method test : Environment.tests(type)) {
+      leave(type, test);
+    }
   }
 
-  /** Notes the tests of a class that another guest runs. */
-  void leave(int tests) {
-    leftWithClass += tests;
+  /** Notes a test that other environments run; false if it is for this one. */
+  private boolean leave(Class<?> type, Method test) {
+    Optional<String> reason = here.leaves(type, test);
+    reason.ifPresent(text -> left.add(name(type, test) + ": " + text));
+    return reason.isPresent();
   }
 
   @Override
@@ -51,7 +64,11 @@ final class Results implements TestExecutionListener {
 
   @Override
   public void executionSkipped(TestIdentifier test, String reason) {
-    if (test.isTest()) {
+    if (test.getSource().orElse(null) instanceof MethodSource method) {
+      if (!leave(method.getJavaClass(), method.getJavaMethod())) {
+        skip(test, reason);
+      }
+    } else if (test.isTest()) {
       skip(test, reason);
     } else {
       plan.getChildren(test).forEach(child -> executionSkipped(child, reason));
@@ -103,31 +120,27 @@ final class Results implements TestExecutionListener {
   }
 
   private static String name(TestIdentifier test) {
-    TestSource source = test.getSource().orElse(null);
-    return switch (source) {
-      case MethodSource method -> name(method);
-      case ClassSource type -> simple(type.getClassName());
+    return switch (test.getSource().orElse(null)) {
+      case MethodSource method -> name(method.getJavaClass(), method.getJavaMethod());
+      case ClassSource type -> type.getJavaClass().getSimpleName();
       case null, default -> test.getDisplayName();
     };
   }
 
   /** {@code Class.method}, as in a list of gaps. */
-  static String name(MethodSource method) {
-    return simple(method.getClassName()) + "." + method.getMethodName();
-  }
-
-  static String simple(String className) {
-    return className.substring(className.lastIndexOf('.') + 1);
+  static String name(Class<?> type, Method test) {
+    return type.getSimpleName() + "." + test.getName();
   }
 
   /** Whether nothing failed, nothing was skipped without being known, and a device was used. */
   boolean isGreen() {
-    return failed == 0 && skippedUnlisted == 0 && passedOnDevice > 0;
+    boolean usedDevice = passedOnDevice > 0 || (mayLeaveAll && !left.isEmpty());
+    return failed == 0 && skippedUnlisted == 0 && usedDevice;
   }
 
   /**
    * Numbers for the table: device tests passed, all passed, failed, skipped by gap, unlisted, left
-   * to another guest.
+   * to other environments.
    */
   String row() {
     return passedOnDevice
@@ -140,12 +153,17 @@ final class Results implements TestExecutionListener {
         + " "
         + skippedUnlisted
         + " "
-        + (left.size() + leftWithClass);
+        + left.size();
   }
 
   /** What failed, one failure after another, without stack traces. */
   String failures() {
     return failures.toString();
+  }
+
+  /** The tests that other environments run, each with the reason. */
+  List<String> left() {
+    return left;
   }
 
   /** What a reader wants to know at the end. */
@@ -160,7 +178,7 @@ final class Results implements TestExecutionListener {
     text.append(failed).append(" failed, ");
     text.append(skippedByGap).append(" skipped as known gaps, ");
     text.append(skippedUnlisted).append(" skipped for no known reason, ");
-    text.append(left.size() + leftWithClass).append(" left to others");
+    text.append(left.size()).append(" left to others");
     if (passedOnDevice == 0) {
       text.append("\nno test talked to a device");
     }

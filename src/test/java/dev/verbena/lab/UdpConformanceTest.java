@@ -1,8 +1,12 @@
 package dev.verbena.lab;
 
+import static dev.verbena.testing.Need.BY_HAND;
+import static dev.verbena.testing.Need.KERNEL;
+
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Environment;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
-import dev.verbena.testing.Rig;
 import dev.verbena.testing.UdpWire;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -15,6 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
  * The device tests between a software device over UDP and Soft-RoCE, each of which is device a
  * once, in a JVM of their own.
  */
+@Needs({KERNEL, BY_HAND})
 class UdpConformanceTest {
   /** Device b answers in the tests of these classes. */
   private static final String CLASSES =
@@ -31,7 +36,7 @@ class UdpConformanceTest {
   @DeviceTest
   void softwareDeviceTalksToSoftRoce() throws Exception {
     run(
-        "udp-to-rxe",
+        Environment.UDP_TO_ROCE,
         Map.of(
             "VERBENA_DEVICE_A", "udp0",
             "VERBENA_ADDRESS_A", UdpWire.SOFT,
@@ -42,7 +47,7 @@ class UdpConformanceTest {
   @DeviceTest
   void softRoceTalksToSoftwareDevice() throws Exception {
     run(
-        "rxe-to-udp",
+        Environment.ROCE_TO_UDP,
         Map.of(
             "VERBENA_DEVICE_A", UdpWire.DEVICE,
             "VERBENA_ADDRESS_A", UdpWire.ROCE,
@@ -51,14 +56,13 @@ class UdpConformanceTest {
             "VERBENA_ADDRESS_B", UdpWire.SOFT));
   }
 
-  private void run(String gaps, Map<String, String> devices) throws Exception {
+  private void run(Environment environment, Map<String, String> devices) throws Exception {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-    command.add(UdpLabMain.class.getName());
-    String list = gaps + "-" + Rig.labGuest().orElseThrow();
-    command.addAll(List.of("none", "src/lab/gaps/" + list, reports.toString()));
+    command.add("-D" + Environment.PROPERTY + "=" + environment);
+    command.addAll(List.of(UdpLabMain.class.getName(), "none", reports.toString()));
     for (String name : CHOSEN) {
       command.add("dev.verbena.verbs." + name);
     }
@@ -66,7 +70,7 @@ class UdpConformanceTest {
     builder.environment().put("VERBENA_SOFT", "udp:" + UdpWire.SOFT);
     builder.environment().putAll(devices);
     try (Program tests = Program.start(builder)) {
-      System.out.println(gaps + ": " + tests.endsWell().strip().lines().toList().getLast());
+      System.out.println(environment + ": " + tests.endsWell().strip().lines().toList().getLast());
     }
   }
 }

@@ -1,5 +1,6 @@
 package dev.verbena.mlx5;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -10,6 +11,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionOpcode;
@@ -38,6 +40,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.function.Executable;
 
 /** DC initiators and targets of two mlx5 devices exchange messages. */
+@On(MLX5)
 class DcTest {
   private static final long KEY = DcSide.KEY;
 

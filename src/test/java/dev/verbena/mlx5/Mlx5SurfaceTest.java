@@ -1,10 +1,12 @@
 package dev.verbena.mlx5;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.DcTargetCalls;
 import dev.verbena.internal.Mlx5dv;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -21,6 +23,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The functions of mlx5dv.h that DC needs, and no others, are called and documented. */
+@On(MLX5)
 class Mlx5SurfaceTest {
   /** Of the direct data path. */
   private static final String INTERNAL = "mlx5dv_init_obj";
@@ -37,7 +40,7 @@ class Mlx5SurfaceTest {
   @Test
   @Tag("host")
   void theGuideNamesEachFunction() throws IOException {
-    String guide = Files.readString(Path.of("docs/mlx5-dc.md"));
+    String guide = Files.readString(Path.of("docs/efa-and-mlx5.md"));
     String named = guide.substring(guide.indexOf("Of `mlx5dv.h`"));
     called(Mlx5dv.class, DcTargetCalls.class)
         .forEach(name -> assertTrue(named.contains("`" + name + "`"), name));

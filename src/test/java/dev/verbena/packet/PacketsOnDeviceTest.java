@@ -1,5 +1,6 @@
 package dev.verbena.packet;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -9,6 +10,7 @@ import dev.verbena.address.AddressVector;
 import dev.verbena.address.GlobalRoute;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.util.ReceiveRing;
 import dev.verbena.values.QueuePairType;
@@ -31,6 +33,7 @@ class PacketsOnDeviceTest {
   private static final Duration LONG = Await.LIMIT;
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoRawPackets() {
     Device device = Rig.a();
     VerbsException e = assertThrows(VerbsException.class, () -> PacketPort.on(device, 1).open());

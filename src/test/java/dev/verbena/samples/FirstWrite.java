@@ -22,12 +22,13 @@ public class FirstWrite {
       here.connect(there.localAddress()); // between two hosts: send the address over TCP
       there.connect(here.localAddress());
 
-      MemoryRegion region =
+      MemoryRegion source = domain.allocateMemory(4096, AccessFlag.LOCAL_WRITE);
+      MemoryRegion target =
           domain.allocateMemory(4096, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
-      region.memory().setString(0, "Hello, RDMA");
+      source.memory().setString(0, "Hello, RDMA");
 
-      SendList sends = new SendList(1, 1);
-      sends.write(0).local(region, 0, 64).remote(region.start() + 2048, region.rkey()).signaled();
+      SendList sends = new SendList(1, 1); // one request with one scatter/gather element
+      sends.write(0).local(source, 0, 64).remote(target.start(), target.rkey()).signaled();
       if (here.post(sends) == 0) {
         throw new IllegalStateException("the send queue is full");
       }
@@ -39,7 +40,7 @@ public class FirstWrite {
       if (!completions.isSuccess(0)) {
         throw new IllegalStateException(completions.describe(0));
       }
-      System.out.println(region.memory().getString(2048));
+      System.out.println(target.memory().getString(0));
     }
   }
 }

@@ -1,10 +1,20 @@
 package dev.verbena.soak;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.CM;
+
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
+import dev.verbena.testing.Once;
 import org.opentest4j.TestAbortedException;
 
 /** Many rounds of each kind of object; {@link Soak} makes more of them. */
+@Needs(CM)
+@On(value = SOFT_ROCE, reason = "the objects of the kernel are counted, too")
+@Once(value = BOOKWORM, reason = "what Java code forgets to release")
 class SoakTest {
   private static final String ROUNDS = "20";
   private static final String CONNECTIONS = "10";

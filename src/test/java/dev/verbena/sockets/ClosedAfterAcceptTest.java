@@ -1,9 +1,11 @@
 package dev.verbena.sockets;
 
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.cm.Listener;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
@@ -15,6 +17,7 @@ import java.nio.channels.SocketChannel;
  * A peer that closes its identifier right after it has accepted a request, without the message of
  * an orderly end.
  */
+@Needs(CM)
 class ClosedAfterAcceptTest {
   private static final int ROUNDS = 20;
 

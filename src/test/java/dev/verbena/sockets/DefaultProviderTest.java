@@ -1,5 +1,8 @@
 package dev.verbena.sockets;
 
+import static dev.verbena.testing.Environment.SOFT;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.JVMS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -11,6 +14,8 @@ import com.sun.net.httpserver.HttpServer;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.LoggedMessages;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import io.netty.bootstrap.ServerBootstrap;
@@ -59,6 +64,10 @@ import java.util.concurrent.Executors;
 import java.util.logging.Level;
 
 /** The provider for a whole JVM as the default one. */
+@Needs({CM, JVMS})
+@Once(
+    value = SOFT,
+    reason = "the channels of RdmaChannelsTest in a JVM of its own, beside channels of the JDK")
 class DefaultProviderTest {
   private static final String EXPORTS = "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED";
 

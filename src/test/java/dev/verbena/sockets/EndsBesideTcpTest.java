@@ -28,6 +28,7 @@ import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.BiPredicate;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -35,6 +36,7 @@ import org.junit.jupiter.api.Test;
  * and then by RDMA on a network that loses one packet, each of the last ten in turn, or three in a
  * row. Who reads what, and how it ends, is as over TCP.
  */
+@Tag("slow")
 class EndsBesideTcpTest {
   private static final SelectorProvider RDMA = RdmaSelectorProvider.provider();
   private static final InetAddress CLIENT = InetAddress.ofLiteral("192.0.2.1");

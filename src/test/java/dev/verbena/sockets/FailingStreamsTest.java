@@ -37,6 +37,7 @@ import java.util.logging.Level;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -46,6 +47,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * call of a channel returns or throws an IOException, the connections of others go on, and nothing
  * remains open.
  */
+@Tag("slow")
 class FailingStreamsTest {
   private static final SelectorProvider RDMA = RdmaSelectorProvider.provider();
   private static final InetAddress CLIENT = InetAddress.ofLiteral("192.0.2.1");

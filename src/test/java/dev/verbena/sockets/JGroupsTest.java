@@ -1,11 +1,16 @@
 package dev.verbena.sockets;
 
+import static dev.verbena.testing.Environment.TRIXIE;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
@@ -49,6 +54,8 @@ import org.junit.jupiter.api.Test;
 import org.opentest4j.TestAbortedException;
 
 /** A JGroups cluster over RDMA: {@code TCP_NIO2} with {@link RdmaSelectorProvider}. */
+@Needs({CM, PEERS})
+@Once(value = TRIXIE, reason = "JGroups over RdmaSelectorProvider, the same, between processes")
 class JGroupsTest {
   private static final String CLUSTER = "rdma";
   private static final int PORT = 7800;
@@ -220,6 +227,7 @@ class JGroupsTest {
   /** Each process has devices of its own, which reach those of the other. */
   @Test
   @Tag("host")
+  @Tag("slow")
   void clusterOfTwoProcessesOverUdp() throws Exception {
     int port;
     try (DatagramSocket socket = new DatagramSocket(0)) {

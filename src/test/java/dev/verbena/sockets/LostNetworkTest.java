@@ -1,10 +1,13 @@
 package dev.verbena.sockets;
 
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
@@ -22,6 +25,7 @@ import java.util.List;
  * A network that loses every packet for a while. Soft-RoCE retries without end, with the retry
  * count of 7 that rsockets set: a connection goes on when the network works again.
  */
+@Needs({CM, KERNEL})
 class LostNetworkTest {
   private static final RdmaSelectorProvider RDMA = RdmaSelectorProvider.provider();
 

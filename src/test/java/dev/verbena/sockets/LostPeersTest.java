@@ -1,11 +1,16 @@
 package dev.verbena.sockets;
 
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.net.ConnectException;
@@ -22,6 +27,8 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 
 /** Connections to rdma-core's rstream, which is killed. */
+@Needs({CM, PEERS})
+@Once(value = BOOKWORM, reason = "the same")
 class LostPeersTest {
   private static final RdmaSelectorProvider RDMA = RdmaSelectorProvider.provider();
   private static final int PORT = 7500;

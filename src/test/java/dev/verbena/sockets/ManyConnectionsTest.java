@@ -7,6 +7,7 @@ import org.junit.jupiter.api.Test;
 
 /** Many connections between software devices leave nothing behind. */
 @Tag("host")
+@Tag("slow")
 class ManyConnectionsTest {
   /** {@code -Dverbena.sockets.connections=10000} opens and closes more of them. */
   private static final String COUNT = System.getProperty("verbena.sockets.connections", "1000");

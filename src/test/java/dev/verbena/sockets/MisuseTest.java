@@ -1,10 +1,14 @@
 package dev.verbena.sockets;
 
+import static dev.verbena.testing.Environment.SOFT;
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import java.io.Closeable;
 import java.io.IOException;
@@ -49,6 +53,8 @@ import org.junit.jupiter.api.BeforeEach;
  * several states: those of {@link RdmaSelectorProvider} fail where those of the JDK do, by an
  * exception that their specification has. Which of two mistakes is reported may differ.
  */
+@Needs(CM)
+@Once(value = SOFT, reason = "refused before librdmacm is called")
 class MisuseTest {
   /** The methods that differ: there are neither urgent data nor traffic classes. */
   private static final Set<String> UNSUPPORTED =

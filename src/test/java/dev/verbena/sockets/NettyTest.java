@@ -1,10 +1,16 @@
 package dev.verbena.sockets;
 
+import static dev.verbena.testing.Environment.SOFT;
+import static dev.verbena.testing.Environment.TRIXIE;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import io.netty.bootstrap.Bootstrap;
@@ -67,6 +73,11 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Netty 4.2 over RDMA: its {@code NioIoHandler} with {@link RdmaSelectorProvider}. */
+@Needs(CM)
+@Once(
+    value = SOFT,
+    reason =
+        "Netty over RdmaSelectorProvider, whose calls RdmaChannelsTest and LostNetworkTest make")
 class NettyTest {
   private static final RdmaSelectorProvider RDMA = RdmaSelectorProvider.provider();
 
@@ -218,6 +229,8 @@ class NettyTest {
   }
 
   @DeviceTest
+  @Needs(PEERS)
+  @Once(value = TRIXIE, reason = "the same, with a client in another process")
   void killedClientClosesItsChannel() throws Exception {
     CompletableFuture<Integer> firstBytes = new CompletableFuture<>();
     CompletableFuture<Void> ended = new CompletableFuture<>();

@@ -1,9 +1,14 @@
 package dev.verbena.sockets;
 
+import static dev.verbena.testing.Environment.FORKY;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import java.io.DataInputStream;
@@ -27,6 +32,10 @@ import java.util.stream.Stream;
  * Programs of TCP that run with librspreload, which makes their sockets rsockets: here JVMs that
  * use {@code java.net.Socket}.
  */
+@Needs({CM, PEERS})
+@Once(
+    value = FORKY,
+    reason = "C programs over the rsockets of librdmacm, the newest of which is enough")
 class PreloadedProgramsTest {
   private static final RdmaSelectorProvider RDMA = RdmaSelectorProvider.provider();
   private static final int SIZE = 300_000;

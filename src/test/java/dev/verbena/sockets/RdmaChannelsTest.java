@@ -1,5 +1,10 @@
 package dev.verbena.sockets;
 
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.ADDRESSES;
+import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.KERNEL;
+import static dev.verbena.testing.Need.WIRE;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -9,6 +14,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.sun.management.ThreadMXBean;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.DeviceTests;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -36,10 +43,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The channels of {@link RdmaSelectorProvider} behave as those of the JDK. */
 @DeviceTests
+@Needs(CM)
+@Once(
+    value = BOOKWORM,
+    reason =
+        "the protocol of rsockets in Java, over verbs that all versions have, so that the oldest"
+            + " one is enough")
 class RdmaChannelsTest extends ChannelBehaviour {
   @TempDir Path folder;
 
@@ -59,6 +73,7 @@ class RdmaChannelsTest extends ChannelBehaviour {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void ipv6Connects() throws Exception {
     try (var listener =
             provider().openServerSocketChannel().bind(new InetSocketAddress(Rig.address6B(), 0));
@@ -219,6 +234,7 @@ class RdmaChannelsTest extends ChannelBehaviour {
   }
 
   @DeviceTest
+  @Tag("slow")
   void mappedMemoryStaysReachable() throws Exception {
     try (var listener = provider().openServerSocketChannel().bind(listening());
         RdmaSocketChannel client = RdmaSelectorProvider.provider().openSocketChannel()) {
@@ -247,6 +263,7 @@ class RdmaChannelsTest extends ChannelBehaviour {
   }
 
   @DeviceTest
+  @Needs(KERNEL)
   void connectionsLeaveNothingBehind() throws Exception {
     System.out.println(Cycles.run(200));
   }
@@ -302,6 +319,7 @@ class RdmaChannelsTest extends ChannelBehaviour {
 
   /** Attempts that find nothing, too. The first rounds warm up; a later one must be without. */
   @DeviceTest
+  @Needs(WIRE)
   void transfersAllocateNothing() throws Exception {
     ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     try (Pair pair = connected()) {

@@ -101,13 +101,7 @@ class EngineTest {
     Waiting link = new Waiting(packets);
     CompletableFuture<Integer> expired = new CompletableFuture<>();
     try (Engine engine = new Engine("engine", link, () -> {})) {
-      Timer timer =
-          new Timer(engine.timers()) {
-            @Override
-            public void expired() {
-              expired.complete(link.received);
-            }
-          };
+      Timer timer = new Timer(engine.timers(), () -> expired.complete(link.received));
       timer.start(engine.now());
       engine.start();
       return expired.get();
@@ -137,13 +131,7 @@ class EngineTest {
     Task task = task(ran);
     assertTrue(task.request());
     try (Engine engine = new Engine("engine", new Waiting(0), () -> {})) {
-      Timer timer =
-          new Timer(engine.timers()) {
-            @Override
-            public void expired() {
-              engine.request(task);
-            }
-          };
+      Timer timer = new Timer(engine.timers(), () -> engine.request(task));
       timer.start(engine.now());
       engine.start();
       assertEquals("engine", ran.get().getName());

@@ -120,12 +120,8 @@ class HostEndsTest {
       CountDownLatch later = new CountDownLatch(1);
       pair.network.engine.locked(
           () ->
-              new Timer(pair.network.engine.timers()) {
-                @Override
-                public void expired() {
-                  later.countDown();
-                }
-              }.start(System.nanoTime() + 20 * TIMEOUT.toNanos()));
+              new Timer(pair.network.engine.timers(), later::countDown)
+                  .start(System.nanoTime() + 20 * TIMEOUT.toNanos()));
       later.await();
       assertEquals(before, pair.retransmissions());
       pair.network.faults().none();

@@ -129,12 +129,12 @@ class RemovalTest {
       assertEquals(1, pair.b.queuePair.post(receives));
       pair.network.engine.locked(
           () ->
-              new Timer(pair.network.engine.timers()) {
-                @Override
-                public void expired() {
-                  throw new ArithmeticException("planted");
-                }
-              }.start(System.nanoTime()));
+              new Timer(
+                      pair.network.engine.timers(),
+                      () -> {
+                        throw new ArithmeticException("planted");
+                      })
+                  .start(System.nanoTime()));
       assertEquals(AsyncEventType.DEVICE_FATAL, event(pair.a.context));
       assertEquals(AsyncEventType.DEVICE_FATAL, event(pair.b.context));
       assertEquals("planted", log.thrown.take().getMessage());

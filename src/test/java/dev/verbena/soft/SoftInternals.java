@@ -166,7 +166,7 @@ public final class SoftInternals {
               new MemoryKey(
                   MemoryKey.Use.REMOTE,
                   bound.key(),
-                  to.domain,
+                  to.domain(),
                   0,
                   1,
                   to.local.memory,

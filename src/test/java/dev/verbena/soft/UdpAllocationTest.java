@@ -23,6 +23,7 @@ class UdpAllocationTest {
   private static final int MESSAGES = 2_000;
   private static final int PACKETS = 3 * MESSAGES;
   private static final int BYTES_OF_SLICE = 40;
+  private static final int LIMIT = PACKETS * BYTES_OF_SLICE;
   private static final int ROUNDS = 40;
 
   @Test
@@ -36,10 +37,13 @@ class UdpAllocationTest {
             .run(Exchange.class)
             .succeeded();
     long allocated = Long.parseLong(output.substring(0, output.indexOf(' ')));
-    assertTrue(allocated < PACKETS * BYTES_OF_SLICE, output);
+    assertTrue(allocated < LIMIT, output);
   }
 
-  /** Exchanges messages, and prints the bytes of the round that allocated least. */
+  /**
+   * Exchanges messages, and prints the bytes of the round that allocated least: the first below the
+   * limit, if there is one.
+   */
   static final class Exchange {
     private static final com.sun.management.ThreadMXBean THREADS =
         (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -69,7 +73,7 @@ class UdpAllocationTest {
         SendList sends = new SendList(1, 1);
         sends.send(0).local(ends.a.region, 0, LENGTH).signaled();
         long allocated = Long.MAX_VALUE;
-        for (int round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < ROUNDS && allocated >= LIMIT; round++) {
           long before = allocated(threads);
           exchange(ends, receives, sends);
           allocated = Math.min(allocated, allocated(threads) - before);

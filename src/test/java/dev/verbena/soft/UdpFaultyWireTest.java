@@ -1,11 +1,15 @@
 package dev.verbena.soft;
 
+import static dev.verbena.testing.Environment.TRIXIE;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.address.Mtu;
 import dev.verbena.soft.device.DeviceCounters;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.UdpWire;
 import dev.verbena.values.AckTimeout;
 import dev.verbena.values.CompletionStatus;
@@ -21,6 +25,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  * Messages between a software device over UDP and Soft-RoCE, in both directions, every byte of
  * which is compared, while the network loses, duplicates, delays, reorders and changes packets.
  */
+@Needs(KERNEL)
+@Once(value = TRIXIE, reason = "the protocol is in Java; the peer is the same device")
 class UdpFaultyWireTest {
   private static final int COUNT = 4;
   private static final int LENGTH = 20_000;

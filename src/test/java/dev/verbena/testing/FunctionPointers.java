@@ -30,7 +30,7 @@ public final class FunctionPointers {
       Class<?> raw,
       GroupLayout layout,
       MemorySegment struct,
-      Upcalls upcalls,
+      JavaFunctions upcalls,
       BiFunction<String, MethodType, MethodHandle> functions) {
     for (Class<?> pointer : raw.getClasses()) {
       type(pointer)

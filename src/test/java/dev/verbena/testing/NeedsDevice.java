@@ -1,34 +1,36 @@
 package dev.verbena.testing;
 
 import dev.verbena.VerbsException;
-import dev.verbena.lab.Gaps;
 import dev.verbena.verbs.Device;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.util.Optional;
 import org.junit.jupiter.api.extension.ConditionEvaluationResult;
 import org.junit.jupiter.api.extension.ExecutionCondition;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.TestWatcher;
 
 /**
- * Skips a device test where there is no RDMA device, or fails it if it was chosen by name; skips
- * what is not for software devices on these; names the environment of a test that failed.
+ * Skips a device test where there is no RDMA device, or fails it if it was chosen by name; leaves a
+ * test to other environments if this one has not what it {@link Needs}; names the environment of a
+ * test that failed.
  */
 public final class NeedsDevice implements ExecutionCondition, TestWatcher {
   /** The option {@code -Dtest} of Maven, which Surefire passes on. */
   static final String CHOSEN = "test";
 
-  private static final Path GAPS = Path.of("src/lab/gaps/soft");
-
   @Override
   public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {
+    Class<?> type = context.getRequiredTestClass();
+    if (!isForDevices(context)) {
+      return ConditionEvaluationResult.enabled("needs no device");
+    }
     String missing = missing();
     if (missing.isEmpty()) {
-      return isLeftOut(context)
-          ? ConditionEvaluationResult.disabled("not for software devices: " + GAPS)
-          : ConditionEvaluationResult.enabled("there is a device");
+      Environment here = Environment.current();
+      Optional<String> reason =
+          context.getTestMethod().map(test -> here.leaves(type, test)).orElse(here.leaves(type));
+      return reason
+          .map(ConditionEvaluationResult::disabled)
+          .orElse(ConditionEvaluationResult.enabled("runs on " + here));
     }
     String chosen = System.getProperty(CHOSEN);
     if (chosen != null) {
@@ -41,16 +43,16 @@ public final class NeedsDevice implements ExecutionCondition, TestWatcher {
     return ConditionEvaluationResult.disabled(missing);
   }
 
-  /** Whether the list says so: a guest has a list of its own. */
-  private static boolean isLeftOut(ExtensionContext context) {
-    try {
-      return Rig.isSoftware()
-          && Rig.labGuest().isEmpty()
-          && Files.exists(GAPS)
-          && Gaps.read(GAPS).leavesOut(nameOf(context));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
+  /** Whether a test, or each test of a class, is for devices. */
+  private static boolean isForDevices(ExtensionContext context) {
+    Class<?> type = context.getRequiredTestClass();
+    return context
+        .getTestMethod()
+        .map(test -> Environment.isDeviceTest(type, test))
+        .orElseGet(
+            () ->
+                Environment.tests(type).stream()
+                    .allMatch(test -> Environment.isDeviceTest(type, test)));
   }
 
   private static String nameOf(ExtensionContext context) {
@@ -69,6 +71,8 @@ public final class NeedsDevice implements ExecutionCondition, TestWatcher {
 
   @Override
   public void testFailed(ExtensionContext context, Throwable cause) {
-    System.err.println("failed on " + Rig.environment() + ": " + nameOf(context));
+    if (isForDevices(context)) {
+      System.err.println("failed on " + Rig.environment() + ": " + nameOf(context));
+    }
   }
 }

@@ -29,9 +29,8 @@ class NeedsDeviceTest {
   private final String chosen = System.getProperty(NeedsDevice.CHOSEN);
   private final NeedsDevice condition = new NeedsDevice();
 
-  /** This test, as JUnit describes it to an extension. */
-  private final ExtensionContext context =
-      contextOf(NeedsDeviceTest.class, "aFailureNamesTheEnvironment");
+  /** A device test, as JUnit describes it to an extension. */
+  private final ExtensionContext context = contextOf(OnDevices.class, "runs");
 
   private static ExtensionContext contextOf(Class<?> testClass, String test) {
     return (ExtensionContext)
@@ -46,17 +45,24 @@ class NeedsDeviceTest {
                 });
   }
 
-  /** That of -Psoft; in mvn verify, LabMain does not select such tests. */
   @Test
-  void isSkippedOnSoftwareDevicesIfTheirListLeavesItOut() throws Exception {
-    Class<?> ofKernel = Class.forName("dev.verbena.verbs.PortEventsTest");
-    ExtensionContext listed = contextOf(ofKernel, "reportsLinkAndAddressChanges");
+  void isLeftToOtherEnvironmentsIfItNeedsMore() throws Exception {
+    ExtensionContext ofKernel = contextOf(OnDevices.class, "runsOnKernel");
     try (SoftNetwork network = SoftNetwork.create()) {
       network.addDevice("soft0", InetAddress.getByName("192.0.2.1"));
-      var left = network.call(() -> condition.evaluateExecutionCondition(listed));
+      var left = network.call(() -> condition.evaluateExecutionCondition(ofKernel));
       assertTrue(left.isDisabled());
-      assertEquals("not for software devices: src/lab/gaps/soft", left.getReason().orElseThrow());
+      assertEquals(
+          "needs devices of the kernel, with network interfaces", left.getReason().orElseThrow());
       assertFalse(network.call(() -> condition.evaluateExecutionCondition(context)).isDisabled());
+    }
+  }
+
+  @Test
+  void testsForNoDeviceRunWithoutOne() throws Exception {
+    ExtensionContext ofHost = contextOf(NeedsDeviceTest.class, "testsForNoDeviceRunWithoutOne");
+    try (SoftNetwork empty = SoftNetwork.create()) {
+      assertFalse(empty.call(() -> condition.evaluateExecutionCondition(ofHost)).isDisabled());
     }
   }
 
@@ -137,6 +143,16 @@ class NeedsDeviceTest {
     }
     String line = printed.toString(StandardCharsets.UTF_8);
     assertTrue(line.startsWith("failed on software devices"), line);
-    assertTrue(line.contains(": NeedsDeviceTest.aFailureNamesTheEnvironment"), line);
+    assertTrue(line.contains(": OnDevices.runs"), line);
+  }
+
+  /** Is described above, and run by nobody. */
+  abstract static class OnDevices {
+    @DeviceTest
+    void runs() {}
+
+    @DeviceTest
+    @Needs(Need.KERNEL)
+    void runsOnKernel() {}
   }
 }

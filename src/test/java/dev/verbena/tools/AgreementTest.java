@@ -4,8 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.Ports;
+import dev.verbena.testing.Run;
+import dev.verbena.testing.Words;
 import dev.verbena.tools.PerfTask.Operation;
-import dev.verbena.tools.output.JsonText;
+import dev.verbena.tools.command.DeviceOptions;
+import dev.verbena.tools.output.Json;
 import dev.verbena.tools.qualify.Redaction;
 import dev.verbena.tools.qualify.Report;
 import java.net.InetAddress;
@@ -72,7 +76,7 @@ class AgreementTest {
                             "127.0.0.1"))
                     .succeeded());
     beside(server, client);
-    Map<?, ?> tree = (Map<?, ?>) JsonText.parse(client.get().out());
+    Map<?, ?> tree = (Map<?, ?>) Json.parse(client.get().out());
     return (Double) ((Map<?, ?>) tree.get("latency")).get("min");
   }
 
@@ -110,7 +114,7 @@ class AgreementTest {
     client.get();
     report.end();
     Map<String, Double> least = new LinkedHashMap<>();
-    var tree = (Map<?, ?>) JsonText.parse(Files.readString(output.resolve("report.json")));
+    var tree = (Map<?, ?>) Json.parse(Files.readString(output.resolve("report.json")));
     for (Object item : (List<?>) tree.get("peer")) {
       Map<?, ?> row = (Map<?, ?>) item;
       assertEquals("measured", row.get("result"), "" + row);

@@ -1,10 +1,14 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.FORKY;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Rig;
 import dev.verbena.verbs.Context;
@@ -17,6 +21,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
 /** A process in a cgroup whose RDMA controller limits it. */
+@Needs(KERNEL)
+@Once(
+    value = FORKY,
+    reason =
+        "a limit of the RDMA controller, which has been the same since Linux 4.11; each test starts"
+            + " a JVM")
 class CgroupTest {
   private static final Path ROOT = Path.of("/sys/fs/cgroup");
   private static final int OBJECTS = 6;

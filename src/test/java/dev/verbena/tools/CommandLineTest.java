@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.verbena.flow.FlowType;
+import dev.verbena.testing.Ports;
+import dev.verbena.testing.Run;
+import dev.verbena.tools.command.Cli;
 import dev.verbena.verbs.Verbena;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -41,7 +44,7 @@ class CommandLineTest {
         };
     StringWriter err = new StringWriter();
     int status =
-        Main.run(
+        Run.writing(
             new PrintWriter(
                 new PrintStream(full, true, StandardCharsets.UTF_8), true, StandardCharsets.UTF_8),
             new PrintWriter(err, true),
@@ -78,7 +81,10 @@ class CommandLineTest {
     Run run = Run.of((command + " --help").split(" "));
     assertAll(
         () -> assertEquals(0, run.status(), run.err()),
-        () -> assertTrue(run.out().startsWith("RDMA") || run.out().contains("Usage: verbena")));
+        () ->
+            assertTrue(
+                run.out().startsWith("RDMA")
+                    || run.out().matches("(?s).*Usage: (verbena|programs).*")));
   }
 
   @ParameterizedTest
@@ -108,7 +114,7 @@ class CommandLineTest {
   /** The last lines are the error and where to look; only a missing command lists all of them. */
   private static void assertEndsWithTheError(Run run) {
     List<String> lines = run.err().lines().toList();
-    assertTrue(lines.getLast().matches("Try 'verbena.* --help'\\."), run.err());
+    assertTrue(lines.getLast().matches("Try '(verbena|programs).* --help'\\."), run.err());
     assertFalse(lines.get(lines.size() - 2).isBlank(), run.err());
     assertTrue(lines.size() == 2 || run.err().contains("missing command"), run.err());
   }
@@ -122,7 +128,6 @@ class CommandLineTest {
   @CsvSource({
     "frobnicate, ''",
     "snif, sniff",
-    "pingpnog, pingpong",
     "dmeo, demo",
     "perf lta, lat",
     "pingpong --iter, --iters",
@@ -212,7 +217,7 @@ class CommandLineTest {
   void withoutRdmaIsThree(String line) {
     assumeFalse(Verbena.isSupported(), "this machine has RDMA");
     Run run = Run.of(line.split(" "));
-    assertEquals(Main.UNSUPPORTED, run.status(), run.out() + run.err());
+    assertEquals(Cli.UNSUPPORTED, run.status(), run.out() + run.err());
     assertTrue(run.err().lines().count() <= 3, run.err());
     assertFalse(run.err().contains("\tat "), run.err());
   }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.verbena.testing.Run;
 import dev.verbena.verbs.Verbena;
 import java.io.IOException;
 import java.nio.file.Files;

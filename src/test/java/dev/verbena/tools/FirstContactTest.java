@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.testing.Run;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.Verbena;
 import java.io.PrintWriter;
@@ -36,7 +37,7 @@ class FirstContactTest {
   private static String error(String... command) {
     StringWriter err = new StringWriter();
     assertFalse(
-        Main.run(new PrintWriter(new StringWriter()), new PrintWriter(err, true), command) == 0);
+        Run.writing(new PrintWriter(new StringWriter()), new PrintWriter(err, true), command) == 0);
     return err.toString();
   }
 
@@ -83,7 +84,7 @@ class FirstContactTest {
     }
     StringWriter out = new StringWriter();
     int status =
-        Main.run(
+        Run.writing(
             new PrintWriter(out, true),
             new PrintWriter(new StringWriter()),
             "doctor",

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.testing.Run;
+import dev.verbena.tools.command.Cli;
 import org.HdrHistogram.Histogram;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -46,7 +48,7 @@ class ForeignMachineTest {
     ForkedJvm.Result result = jvm.run(Main.class, "doctor");
     String report = result.output();
     assertAll(
-        () -> assertEquals(Main.FAILED, result.exit(), report),
+        () -> assertEquals(Cli.FAILED, result.exit(), report),
         () -> assertTrue(report.contains("note     not checked"), report),
         () -> assertTrue(report.contains("problem  listing devices failed"), report),
         () -> assertTrue(report.contains("to solve, in this order."), report),
@@ -59,8 +61,9 @@ class ForeignMachineTest {
   @ValueSource(strings = {"devinfo", "batch", "rping -s", "mckey -m 239.9.9.9", "apm -s"})
   void otherCommandsReportTheMissingRequirement(String line) {
     for (ForkedJvm jvm : new ForkedJvm[] {onMac(), denied()}) {
-      ForkedJvm.Result result = jvm.run(Main.class, line.split(" "));
-      assertEquals(Main.UNSUPPORTED, result.exit(), result.output());
+      String[] command = line.split(" ");
+      ForkedJvm.Result result = jvm.run(Run.programOf(command), command);
+      assertEquals(Cli.UNSUPPORTED, result.exit(), result.output());
       assertFalse(result.output().contains("\tat "), result.output());
       assertFalse(result.output().contains("--verbose"), result.output());
       assertTrue(

@@ -30,8 +30,10 @@ class LauncherTest {
     write("jdk/release", "JAVA_VERSION=\"25.0.1\"\n");
     script(
         "bin/mvn", "#!/bin/sh\necho mvn\nmkdir -p target\ntouch target/verbena-0.10-tools.jar\n");
-    Path source = write("src/main/Source.java", "");
-    Files.setLastModifiedTime(source.getParent(), FileTime.from(LONG_AGO));
+    for (String root : new String[] {"src/main", "src/tools"}) {
+      Path source = write(root + "/Source.java", "");
+      Files.setLastModifiedTime(source.getParent(), FileTime.from(LONG_AGO));
+    }
     write("pom.xml", "");
   }
 

@@ -3,6 +3,7 @@ package dev.verbena.tools;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.tools.command.Patience;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
@@ -25,10 +26,5 @@ class PatienceTest {
   void timeoutOfThePeerGrowsWithTheSize() {
     PerfTask task = new PerfTask(PerfTask.Operation.WRITE, 1 << 26, 0, 16);
     assertEquals(Duration.ofSeconds(5 + 256), task.patience(Duration.ofSeconds(5)));
-  }
-
-  @Test
-  void pauseOfThePeerIsAdded() {
-    assertEquals(Duration.ofSeconds(25), MigratingConnection.patience(1000, 15_000));
   }
 }

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.Ports;
+import dev.verbena.testing.Run;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,6 +17,7 @@ import org.junit.jupiter.api.Test;
 
 /** The measurements of {@code qualify} with a peer, on software devices. */
 @Tag("host")
+@Tag("slow")
 class PeerMeasurementsTest extends QualifyFixture {
   private static final String NO_C = "not measured: C programs cannot use a software device";
 

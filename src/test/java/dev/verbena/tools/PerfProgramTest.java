@@ -1,5 +1,7 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -7,7 +9,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
+import dev.verbena.testing.Ports;
 import dev.verbena.testing.Rig;
+import dev.verbena.testing.Run;
+import dev.verbena.testing.Words;
 import dev.verbena.tools.PerfTask.Operation;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -21,6 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** {@code perf}, connected over TCP and by RDMA CM. */
+@Once(value = BOOKWORM, reason = "options and output; the rates come from the same loops")
 class PerfProgramTest {
   private static final List<String> OPERATIONS = List.of("send", "write", "read", "atomic");
 
@@ -104,6 +112,7 @@ class PerfProgramTest {
   }
 
   @DeviceTest
+  @Needs(CM)
   void latencyOverRdmaCmIsMeasured() throws InterruptedException {
     for (String operation : OPERATIONS) {
       assertLatency(
@@ -127,6 +136,7 @@ class PerfProgramTest {
   }
 
   @DeviceTest
+  @Needs(CM)
   void bandwidthOverRdmaCmIsMeasured() throws InterruptedException, IOException {
     for (String operation : OPERATIONS) {
       Path chart = folder.resolve(operation + ".svg");

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
+import dev.verbena.testing.Run;
 import dev.verbena.verbs.Context;
 import org.junit.jupiter.api.Test;
 

@@ -3,6 +3,8 @@ package dev.verbena.tools;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.programs.Programs;
+import dev.verbena.tools.command.Cli;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -15,13 +17,13 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import picocli.CommandLine;
 
-/** The tables of docs/programs.md list all commands, and tests that exist. */
+/** The tables of docs/programs.md list all commands and programs, and tests that exist. */
 @Tag("host")
 class ProgramsTableTest {
   private static final Pattern TEST_CLASS = Pattern.compile("`(\\w+Test)`");
   private static final Pattern COMMAND = Pattern.compile("`([a-z][a-z-]*)[^`]*`");
-  private static final Pattern LISTED_COMMAND = Pattern.compile("(?m)^  ([a-z-]+)  +\\w");
 
   private static String read(String file) {
     try {
@@ -47,9 +49,8 @@ class ProgramsTableTest {
     return next < 0 ? section : section.substring(0, next);
   }
 
-  private static Set<String> commands() {
-    String help = Run.of("--help").out();
-    return all(LISTED_COMMAND, help.substring(help.indexOf("Commands:")));
+  private static Set<String> commands(Cli line) {
+    return new TreeSet<>(new CommandLine(line).getSubcommands().keySet());
   }
 
   /** A column of all tables in a text. */
@@ -62,7 +63,8 @@ class ProgramsTableTest {
 
   @Test
   void everyCommandIsDescribed() {
-    assertEquals(commands(), all(COMMAND, column(0, section("## The command line"))));
+    assertEquals(commands(new Main()), all(COMMAND, column(0, section("## The command line"))));
+    assertEquals(commands(new Programs()), all(COMMAND, column(0, section("## Example programs"))));
   }
 
   @Test
@@ -73,7 +75,9 @@ class ProgramsTableTest {
       classes =
           files.map(file -> file.getFileName().toString().replace(".java", "")).collect(toSet());
     }
-    assertEquals(commands(), all(COMMAND, here));
+    Set<String> commands = commands(new Main());
+    commands.addAll(commands(new Programs()));
+    assertEquals(commands, all(COMMAND, here));
     Set<String> missing = all(TEST_CLASS, here);
     assertTrue(missing.size() > 20, "test classes are found");
     missing.removeAll(classes);

@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
-import dev.verbena.tools.output.JsonText;
+import dev.verbena.testing.Run;
+import dev.verbena.testing.Words;
+import dev.verbena.tools.output.Json;
 import dev.verbena.tools.qualify.Validator;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -29,7 +31,7 @@ abstract class QualifyFixture {
   Map<?, ?> read() throws IOException {
     String json = Files.readString(report().resolve("report.json"));
     assertEquals(List.of(), Validator.errors(json));
-    return (Map<?, ?>) JsonText.parse(json);
+    return (Map<?, ?>) Json.parse(json);
   }
 
   static List<?> rows(Map<?, ?> report, String name) {

@@ -7,7 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Ports;
 import dev.verbena.testing.Program;
+import dev.verbena.testing.Run;
+import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.qualify.Redaction;
 import dev.verbena.tools.qualify.Report;
 import dev.verbena.verbs.Device;

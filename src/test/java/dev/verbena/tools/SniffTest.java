@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.CaptureFileTest;
+import dev.verbena.testing.Run;
+import dev.verbena.testing.Words;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

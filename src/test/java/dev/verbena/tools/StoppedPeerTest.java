@@ -6,8 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.cm.ConnectionException;
+import dev.verbena.programs.PingPongAddress;
 import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.Ports;
+import dev.verbena.testing.Run;
+import dev.verbena.testing.Words;
 import dev.verbena.tools.PerfTask.Operation;
+import dev.verbena.tools.command.Cli;
+import dev.verbena.tools.command.DeviceOptions;
+import dev.verbena.tools.command.Link;
+import dev.verbena.tools.command.Patience;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.RemoteMemory;
 import java.io.IOException;
@@ -81,7 +89,7 @@ class StoppedPeerTest {
   }
 
   private static void assertLacks(String what, Run run) {
-    assertEquals(Main.FAILED, run.status(), run.err());
+    assertEquals(Cli.FAILED, run.status(), run.err());
     assertTrue(run.err().contains(" is connected but has not sent "), run.err());
     assertTrue(run.err().matches("(?s).*" + what + "s? within 1 s.*"), run.err());
   }
@@ -205,7 +213,7 @@ class StoppedPeerTest {
   void serverRefusesAWrongDeviceBeforeItWaits(String option) throws Exception {
     for (String program : new String[] {"perf lat ", "perf bw "}) {
       Run run = run(program + option, "-p", Ports.free());
-      assertEquals(Main.FAILED, run.status());
+      assertEquals(Cli.FAILED, run.status());
       assertTrue(run.err().matches("(?s).*(no port 7|index 99 of 16|wrong0).*"), run.err());
     }
   }

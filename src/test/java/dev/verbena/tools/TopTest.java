@@ -1,11 +1,17 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Environment.FORKY;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
+import dev.verbena.testing.Run;
+import dev.verbena.testing.Words;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.QueuePair;
@@ -19,6 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 import picocli.CommandLine.IFactory;
 
+@Once(value = FORKY, reason = "options and output")
 class TopTest {
   private static final String PAIRS =
       """
@@ -156,6 +163,7 @@ class TopTest {
   }
 
   @DeviceTest
+  @Needs(KERNEL)
   void queuePairsOfThisProcessAreShown() {
     try (Context context = Rig.a().open()) {
       QueuePair pair =

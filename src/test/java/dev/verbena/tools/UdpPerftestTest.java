@@ -1,12 +1,17 @@
 package dev.verbena.tools;
 
+import static dev.verbena.testing.Need.BY_HAND;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Ports;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.UdpWire;
+import dev.verbena.testing.Words;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.AckTimeout;
 import dev.verbena.values.CompletionStatus;
@@ -30,6 +35,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A software device over UDP against perftest's programs on Soft-RoCE, in both roles. */
+@Needs({KERNEL, BY_HAND})
 class UdpPerftestTest {
   private static final int COUNT = 20;
   private static final int SIZE = 5000;

@@ -3,7 +3,11 @@ package dev.verbena.tools;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.programs.Programs;
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.testing.Ports;
+import dev.verbena.testing.Run;
+import dev.verbena.testing.Words;
 import java.io.IOException;
 import java.net.DatagramSocket;
 import java.util.concurrent.CompletableFuture;
@@ -59,12 +63,15 @@ class UdpProgramsTest {
     String[] options = {"-p", tcp, "-n", "100"};
     CompletableFuture<ForkedJvm.Result> server =
         CompletableFuture.supplyAsync(
-            () -> jvm().run(Main.class, Words.of("pingpong", "-d", there(), options)),
+            () -> jvm().run(Programs.class, Words.of("pingpong", "-d", there(), options)),
             task -> Thread.ofPlatform().daemon().start(task));
     ForkedJvm.Result client;
     do {
       client =
-          jvm().run(Main.class, Words.of("pingpong", "-d", here(), Words.of(options, "127.0.0.1")));
+          jvm()
+              .run(
+                  Programs.class,
+                  Words.of("pingpong", "-d", here(), Words.of(options, "127.0.0.1")));
     } while (client.output().contains("Couldn't connect") && !server.isDone());
     assertTrue(client.succeeded().contains("100 iters in "), client.output());
     assertTrue(server.join().succeeded().contains("100 iters in "), server.join().output());

@@ -1,5 +1,8 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.ONE_KIND;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -15,6 +18,8 @@ import dev.verbena.address.GlobalRoute;
 import dev.verbena.address.GlobalRoutingHeader;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionFlag;
 import dev.verbena.values.QueuePairType;
@@ -121,6 +126,10 @@ class AddrTest {
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "the emulated NIC has no route to the address of a GID")
   void resolvesToAnEthernetAddress() throws Exception {
     try (Pair pair = new Pair()) {
       Port port = pair.a.context.port(1);

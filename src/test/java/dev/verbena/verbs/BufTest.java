@@ -79,7 +79,8 @@ class BufTest {
   void aBufferCarriesMessages() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegion from = Rig.orSkip(() -> pair.a.domain.allocateBuffer(Loop.SIZE)).register();
-      MemoryRegion to = pair.b.domain.allocateBuffer(Loop.SIZE).register(AccessFlag.LOCAL_WRITE);
+      ProviderBuffer target = Rig.orSkip(() -> pair.b.domain.allocateBuffer(Loop.SIZE));
+      MemoryRegion to = target.register(AccessFlag.LOCAL_WRITE);
       SendList list = new SendList(1, 1);
       list.send(0).local(from, 0, Loop.SIZE).signaled();
       for (int i = 1; i <= 5; i++) {

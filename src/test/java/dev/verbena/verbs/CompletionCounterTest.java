@@ -1,17 +1,23 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionCounter.Operation;
 
 /** Completion counters at both ends of a connection. */
+@On(
+    value = {SOFTWARE, MLX5},
+    reason = "Soft-RoCE has no completion counters")
 class CompletionCounterTest {
   @DeviceTest
   void bothEndsCount() {

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -7,12 +8,16 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionField;
 import dev.verbena.values.QueuePairType;
 import java.time.Duration;
 
 /** Completion queues with timestamps, and with fewer events than completions. */
+@On(
+    value = SOFTWARE,
+    reason = "Soft-RoCE has neither timestamps nor moderation, nor has the emulated NIC")
 class CompletionOptionsTest {
   private static SendList message(Pair pair) {
     SendList list = new SendList(1, 1);

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -226,22 +227,55 @@ class CompletionWaiterTest {
     assertThrows(IllegalArgumentException.class, () -> new CompletionWaiter(silent, SHORT));
     assertThrows(
         IllegalArgumentException.class, () -> new CompletionWaiter(queue, Duration.ofNanos(-1)));
+  }
+
+  @Test
+  void queuesOfOneChannelWakeTheirOwnWaiters() throws Exception {
     CompletionQueue other = context.completionQueue(8).channel(channel).create();
-    QueuePair noisy =
+    QueuePair loop =
         domain
             .queuePair(QueuePairType.RC)
             .completions(other)
             .capacity(QueuePairCapacity.of(4))
             .create();
-    noisy.connect(noisy.localAddress());
-    other.requestNotification();
-    assertEquals(1, noisy.post(write));
+    loop.connect(loop.localAddress());
+    CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
+    CompletionWaiter ofOther = new CompletionWaiter(other, Duration.ZERO);
+    FutureTask<Integer> first = new FutureTask<>(() -> waiter.take(completions));
+    Await.waits(Thread.ofPlatform().start(first));
+    FutureTask<Integer> second = new FutureTask<>(() -> ofOther.take(new Completions(4)));
+    Await.waits(Thread.ofPlatform().start(second));
+    assertEquals(1, loop.post(write)); // Its event is read by the first thread.
     provider.internals().settle();
-    String message =
-        assertThrows(
-                IllegalStateException.class,
-                () -> new CompletionWaiter(queue, Duration.ZERO).poll(completions, SHORT))
-            .getMessage();
-    assertTrue(message.contains("channel of its own"), message);
+    assertEquals(1, second.get());
+    assertFalse(first.isDone());
+    complete();
+    assertEquals(1, first.get());
+  }
+
+  @Test
+  void severalThreadsShareTheCompletionsOfAQueue() throws Exception {
+    CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
+    int rounds = 500;
+    List<FutureTask<Integer>> taking = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      taking.add(
+          new FutureTask<>(
+              () -> {
+                Completions one = new Completions(1);
+                int taken = 0;
+                while (taken < rounds) {
+                  taken += waiter.take(one);
+                }
+                return taken;
+              }));
+    }
+    taking.forEach(Thread.ofPlatform()::start);
+    for (int i = 0; i < taking.size() * rounds; i++) {
+      post();
+    }
+    for (FutureTask<Integer> task : taking) {
+      assertEquals(rounds, task.get());
+    }
   }
 }

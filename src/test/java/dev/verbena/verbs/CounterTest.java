@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -17,6 +19,7 @@ import dev.verbena.raw.ibv_counter_attach_attr;
 import dev.verbena.raw.ibv_counters;
 import dev.verbena.raw.ibv_qp_attach_comp_cntr_attr;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.values.WorkQueueFlag;
@@ -136,6 +139,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On({SOFT_ROCE, MLX5})
   void softRoceHasNoCounters() {
     try (Context context = Rig.a().open()) {
       Refusal.of(() -> FlowCounters.on(context), "does not support flow counters");
@@ -147,6 +151,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoWorkQueues() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
@@ -162,6 +167,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoFlowRules() {
     try (Loop loop = new Loop()) {
       assertThrows(IllegalArgumentException.class, () -> FlowRule.on(loop.qp, 0));
@@ -172,6 +178,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On({SOFT_ROCE, MLX5})
   void softRoceHasNoFlowActions() {
     try (Context context = Rig.a().open()) {
       assertThrows(IllegalStateException.class, () -> FlowAction.on(context, new EspTransform()));

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -10,6 +11,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionField;
 import dev.verbena.values.CompletionFlag;
@@ -30,6 +32,7 @@ class CqExTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void eachFieldIsSupportedOrThrows() {
     try (Context context = Rig.a().open()) {
       Set<CompletionField> offered = EnumSet.noneOf(CompletionField.class);

@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.C_QUEUES;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -11,6 +13,8 @@ import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_cq;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionField;
 import dev.verbena.values.CompletionStatus;
@@ -95,6 +99,7 @@ class CqTest {
   }
 
   @DeviceTest
+  @Needs(C_QUEUES)
   void isResizedWhileItHoldsCompletions() {
     try (Loop loop = new Loop()) {
       post(loop, 10);
@@ -107,6 +112,7 @@ class CqTest {
   }
 
   @DeviceTest
+  @Needs(C_QUEUES)
   void isNotResizedBelowWhatItHolds() {
     try (Loop loop = new Loop()) {
       post(loop, 64);
@@ -192,6 +198,7 @@ class CqTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoTimestamps() {
     try (Context context = Rig.a().open()) {
       for (CompletionField field :

@@ -1,11 +1,13 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairType;
@@ -13,6 +15,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /** Device memory that the peer writes to, and its limit. */
+@On(value = SOFTWARE, reason = "Soft-RoCE and the emulated NIC have no device memory")
 class DeviceBuffersTest {
   @DeviceTest
   void peersWriteToDeviceMemory() {

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -12,6 +13,7 @@ import dev.verbena.raw.ibv_alloc_dm_attr;
 import dev.verbena.raw.ibv_dm;
 import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import java.io.IOException;
@@ -118,6 +120,7 @@ class DeviceMemoryTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoDeviceMemory() {
     try (Context context = Rig.a().open()) {
       assertThrows(IllegalArgumentException.class, () -> context.allocateDeviceMemory(0));

@@ -1,5 +1,9 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.ADDRESSES;
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -26,6 +30,8 @@ import dev.verbena.fake.FakeProvider;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.net.InetAddress;
 import java.util.List;
@@ -35,6 +41,10 @@ import org.junit.jupiter.api.Test;
 /** What devices and ports say, as rdma-core's test_device.py asks them. */
 class DeviceQueriesTest {
   @DeviceTest
+  @Needs(ADDRESSES)
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "the values are those of these devices")
   void isFound() throws Exception {
     Device device = Rig.a();
     assertEquals(device.name(), Device.named(device.name()).name());
@@ -50,6 +60,7 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
+  @Needs(KERNEL)
   void hasInterfacesAndNumaNode() {
     var names = Rig.a().networkInterfaces().stream().map(i -> i.getName()).toList();
     assertEquals(List.of("va"), names);
@@ -83,6 +94,9 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "the values are those of these devices")
   void hasAttributes() {
     try (Context context = Rig.a().open()) {
       DeviceAttributes device = context.deviceAttributes();
@@ -130,6 +144,9 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "the values are those of these devices")
   void hasPortAttributes() {
     try (Context context = Rig.a().open()) {
       assertEquals(1, context.ports().size());
@@ -161,6 +178,10 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "the values are those of these devices")
   void hasGids() throws Exception {
     try (Context context = Rig.a().open()) {
       Port port = context.port(1);
@@ -186,6 +207,7 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void choosesTheGidOfTheIpv4Address() {
     try (Context context = Rig.a().open()) {
       GidChoice choice = context.port(1).chooseGid();
@@ -209,6 +231,7 @@ class DeviceQueriesTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void hasNoClock() {
     try (Context context = Rig.a().open()) {
       var thrown = assertThrows(VerbsException.class, context::rawClock);

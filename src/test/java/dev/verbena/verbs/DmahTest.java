@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -9,6 +11,7 @@ import dev.verbena.raw.ibv_dmah_init_attr;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
@@ -67,6 +70,7 @@ class DmahTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On({SOFT_ROCE, MLX5})
   void softRoceHasNoDmaHandles() {
     try (Context context = Rig.a().open()) {
       DmaHandle.Builder builder = context.dmaHandle();

@@ -1,10 +1,13 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.AckTimeout;
@@ -88,6 +91,9 @@ class ErrorTourTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFT_ROCE, MLX5},
+      reason = "the software device ends the request as specified")
   void tooShortReceiveFails() {
     try (Pair pair = impatient()) {
       receive(pair.b, 8, pair.b.memory.lkey());
@@ -99,6 +105,9 @@ class ErrorTourTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFT_ROCE, MLX5},
+      reason = "the software device ends the request as specified")
   void wrongLocalKeyFails() {
     try (Pair pair = impatient()) {
       pair.b.receive(1);
@@ -110,6 +119,9 @@ class ErrorTourTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFT_ROCE, MLX5},
+      reason = "the software device ends the request as specified")
   void receiveWithAWrongLocalKeyFailsAtBothEnds() {
     try (Pair pair = impatient()) {
       receive(pair.b, 64, pair.b.memory.lkey() + 1);
@@ -134,6 +146,9 @@ class ErrorTourTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFT_ROCE, MLX5},
+      reason = "the software device ends the request as specified")
   void bindingABoundWindowFails() {
     try (Pair pair = impatient()) {
       MemoryRegion region = pair.a.page(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND).register();

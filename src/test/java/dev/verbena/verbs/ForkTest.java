@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.Environment.BOOKWORM;
+import static dev.verbena.testing.Need.JVMS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -11,6 +13,8 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.Once;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
@@ -18,6 +22,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** As rdma-core's test_fork.py; the kernels of the lab copy pages on fork by themselves. */
+@Needs(JVMS)
 class ForkTest extends FakeDeviceFixture {
   private int status = rdma_h.IBV_FORK_DISABLED();
   private boolean hasRegistered;
@@ -61,12 +66,16 @@ class ForkTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @Once(
+      value = BOOKWORM,
+      reason = "children of the JVM; since 5.12 the kernel copies pinned pages at a fork")
   void trafficGoesOnBesideAChild() {
     String said = jvm().run(Forking.class, "initialize").succeeded();
     assertTrue(said.contains("went on, fork "), said);
   }
 
   @DeviceTest
+  @Once(value = BOOKWORM, reason = "the same")
   void environmentVariableEnablesIt() {
     // RDMAV_HUGEPAGES_SAFE has an effect only together with one of the others.
     ForkedJvm both =

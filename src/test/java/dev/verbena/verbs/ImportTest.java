@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -10,6 +11,7 @@ import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_dm;
 import dev.verbena.raw.ibv_pd;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import java.io.IOException;
@@ -89,6 +91,7 @@ class ImportTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceDoesNotImport() {
     try (Context real = Rig.a().open()) {
       Refusal.of(() -> Device.importContext(real.commandDescriptor()));

@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.address.AddressVector;
@@ -7,6 +9,7 @@ import dev.verbena.address.Gid;
 import dev.verbena.address.GlobalRoute;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.QueuePairType;
 import java.net.InetAddress;
@@ -15,6 +18,9 @@ import java.net.MulticastSocket;
 import java.time.Duration;
 
 /** Multicast by verbs alone: the host joins, the queue pair is attached. */
+@On(
+    value = {SOFTWARE, SOFT_ROCE},
+    reason = "the emulated NIC has no network interface")
 class McastTest {
   private static final String GROUP = "239.7.7.7";
 

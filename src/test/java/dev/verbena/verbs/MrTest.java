@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.DELETE_ON_CLOSE;
 import static java.nio.file.StandardOpenOption.READ;
@@ -14,12 +15,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.attributes.OdpCapabilities;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.MemoryAdvice;
@@ -259,6 +262,7 @@ class MrTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceDoesNotChangeRegions() {
     try (Loop loop = new Loop()) {
       MemorySegment memory = loop.region.memory();
@@ -286,6 +290,7 @@ class MrTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoNullRegions() {
     try (Context context = Rig.a().open()) {
       Refusal.of(context.allocateProtectionDomain()::allocateNullRegion, "null memory regions");
@@ -293,6 +298,7 @@ class MrTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoZeroBasedRegions() {
     Assumptions.assumeFalse(
         Rig.labGuest().equals(Optional.of("bookworm")), "kernel 6.1 does not look at the flag");
@@ -300,6 +306,32 @@ class MrTest {
         Arena arena = Arena.ofConfined()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       Refusal.of(() -> pd.registerMemory(arena.allocate(64), AccessFlag.ZERO_BASED), "ZERO_BASED");
+    }
+  }
+
+  @DeviceTest
+  void kernelWithoutOnDemandPagingRejectsTheFlag() {
+    try (Pair pair = new Pair()) {
+      var region = pair.a.page(AccessFlag.LOCAL_WRITE, AccessFlag.ON_DEMAND);
+      OdpCapabilities capabilities = pair.a.context.deviceAttributes().onDemandPaging();
+      if (capabilities.supported()) {
+        assertTrue(region.register().isOpen());
+      } else {
+        assertTrue(capabilities.rc().isEmpty() && capabilities.ud().isEmpty());
+        var thrown = assertThrows(VerbsException.class, region::register);
+        assertTrue(thrown.getMessage().contains("ON_DEMAND"), thrown.getMessage());
+      }
+    }
+  }
+
+  @DeviceTest
+  void softRoceHasNoImplicitRegion() {
+    try (Pair pair = new Pair()) {
+      var thrown =
+          assertThrows(
+              VerbsException.class,
+              () -> pair.a.domain.registerAddressSpace(AccessFlag.LOCAL_WRITE));
+      assertTrue(thrown.getMessage().contains("whole address space"), thrown.getMessage());
     }
   }
 

@@ -1,16 +1,18 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.ONE_KIND;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.VerbsException;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.attributes.OdpCapabilities;
 import dev.verbena.attributes.OdpOperation;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
-import dev.verbena.testing.Pages;
+import dev.verbena.testing.MemoryPages;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionStatus;
@@ -31,6 +33,9 @@ import org.opentest4j.TestAbortedException;
  * Memory that is paged in on demand, as rdma-core's test_odp.py uses it. Its pages are dropped
  * before each request, so that the device has to fault them in.
  */
+@On(
+    value = {SOFTWARE, SOFT_ROCE},
+    reason = "the emulated NIC has no on-demand paging")
 class OdpTest {
   private static final int ROUNDS = 5;
   private static final int SIZE = 1024;
@@ -42,14 +47,16 @@ class OdpTest {
     AccessFlag.ON_DEMAND
   };
 
-  /** Skips where the device cannot do it, with the reason. */
+  /** Skips where one of the devices cannot do it, with the reason. */
   private static Pair requires(
       Pair pair, Function<OdpCapabilities, Set<OdpOperation>> of, OdpOperation... operations) {
-    OdpCapabilities capabilities = pair.a.context.deviceAttributes().onDemandPaging();
-    if (!of.apply(capabilities).containsAll(List.of(operations))) {
-      pair.close();
-      throw new TestAbortedException(
-          "no on-demand paging for " + List.of(operations) + ": " + capabilities);
+    for (Pair.Side side : List.of(pair.a, pair.b)) {
+      OdpCapabilities capabilities = side.context.deviceAttributes().onDemandPaging();
+      if (!of.apply(capabilities).containsAll(List.of(operations))) {
+        pair.close();
+        throw new TestAbortedException(
+            "no on-demand paging for " + List.of(operations) + ": " + capabilities);
+      }
     }
     return pair;
   }
@@ -64,7 +71,7 @@ class OdpTest {
 
   /** Gives a region's memory other pages, filled with a value. */
   private static void renew(MemoryRegion region, int value) {
-    Pages.drop(region.memory());
+    MemoryPages.drop(region.memory());
     region.memory().fill((byte) value);
   }
 
@@ -79,36 +86,11 @@ class OdpTest {
     list.send(0).local(from, 0, SIZE).signaled();
     for (int i = 1; i <= ROUNDS; i++) {
       renew(from, i);
-      Pages.drop(to.memory());
+      MemoryPages.drop(to.memory());
       pair.b.receive(i, to);
       pair.a.run(list);
       pair.b.completion(CompletionStatus.SUCCESS);
       assertSame(from, to, 0, SIZE);
-    }
-  }
-
-  @DeviceTest
-  void kernelWithoutOnDemandPagingRejectsTheFlag() {
-    try (Pair pair = new Pair()) {
-      OdpCapabilities capabilities = pair.a.context.deviceAttributes().onDemandPaging();
-      if (capabilities.supported()) {
-        assertTrue(paged(pair.a).isOpen());
-      } else {
-        assertTrue(capabilities.rc().isEmpty() && capabilities.ud().isEmpty());
-        var thrown = assertThrows(VerbsException.class, () -> paged(pair.a));
-        assertTrue(thrown.getMessage().contains("ON_DEMAND"), thrown.getMessage());
-      }
-    }
-  }
-
-  @DeviceTest
-  void softRoceHasNoImplicitRegion() {
-    try (Pair pair = new Pair()) {
-      var thrown =
-          assertThrows(
-              VerbsException.class,
-              () -> pair.a.domain.registerAddressSpace(AccessFlag.LOCAL_WRITE));
-      assertTrue(thrown.getMessage().contains("whole address space"), thrown.getMessage());
     }
   }
 
@@ -139,7 +121,7 @@ class OdpTest {
       receive.local(0, 1, pair.b.memory, 0, 8);
       renew(from, 1);
       pair.a.memory.memory().fill((byte) 2);
-      Pages.drop(to.memory());
+      MemoryPages.drop(to.memory());
       assertEquals(1, pair.b.queuePair.post(receive));
       pair.a.run(list);
       pair.b.completion(CompletionStatus.SUCCESS);
@@ -157,7 +139,7 @@ class OdpTest {
       list.write(0).local(from, 0, SIZE).remote(to.start(), to.rkey()).signaled();
       for (int i = 1; i <= ROUNDS; i++) {
         renew(from, i);
-        Pages.drop(to.memory());
+        MemoryPages.drop(to.memory());
         pair.a.run(list);
         assertSame(from, to, 0, SIZE);
       }
@@ -173,7 +155,7 @@ class OdpTest {
       list.read(0).local(to, 0, SIZE).remote(from.start(), from.rkey()).signaled();
       for (int i = 1; i <= ROUNDS; i++) {
         renew(from, i);
-        Pages.drop(to.memory());
+        MemoryPages.drop(to.memory());
         pair.a.run(list);
         assertSame(from, to, 0, SIZE);
       }
@@ -190,8 +172,8 @@ class OdpTest {
           .local(result, 0, 8)
           .remote(counter.start(), counter.rkey())
           .signaled();
-      Pages.drop(counter.memory());
-      Pages.drop(result.memory());
+      MemoryPages.drop(counter.memory());
+      MemoryPages.drop(result.memory());
       pair.a.run(list);
       assertEquals(42, counter.memory().get(ValueLayout.JAVA_LONG, 0));
       assertEquals(0, result.memory().get(ValueLayout.JAVA_LONG, 0));
@@ -207,9 +189,9 @@ class OdpTest {
       MemoryRegion counter = paged(pair.b);
       SendList list = new SendList(1, 1);
       list.fetchAndAdd(0, 5).local(result, 0, 8).remote(counter.start(), counter.rkey()).signaled();
-      Pages.drop(counter.memory());
+      MemoryPages.drop(counter.memory());
       for (int i = 0; i < ROUNDS; i++) {
-        Pages.drop(result.memory());
+        MemoryPages.drop(result.memory());
         pair.a.run(list);
         assertEquals(i * 5L, result.memory().get(ValueLayout.JAVA_LONG, 0));
       }
@@ -250,7 +232,7 @@ class OdpTest {
       list.send(0).local(from, 0, SIZE).signaled();
       for (int i = 1; i <= ROUNDS; i++) {
         renew(from, i);
-        Pages.drop(to.memory());
+        MemoryPages.drop(to.memory());
         assertEquals(1, srq.post(receive));
         pair.a.run(list);
         pair.b.completion(CompletionStatus.SUCCESS);
@@ -301,7 +283,7 @@ class OdpTest {
     try (Pair pair = built(OdpOperation.ATOMIC_WRITE, SendOperation.ATOMIC_WRITE)) {
       MemoryRegion to = paged(pair.b);
       for (int i = 1; i <= ROUNDS; i++) {
-        Pages.drop(to.memory());
+        MemoryPages.drop(to.memory());
         Posting posting = pair.a.queuePair.startPosting();
         posting.atomicWrite(to.start(), to.rkey(), i).signaled();
         assertEquals(1, posting.complete());
@@ -312,11 +294,13 @@ class OdpTest {
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
   void isFlushed() {
     flush(side -> side.page(flushable()).register());
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
   void isFlushedInRegionsMadeByTheExtendedFunction() {
     flush(side -> side.page(flushable()).extended().register());
   }
@@ -333,7 +317,7 @@ class OdpTest {
       Set<FlushPlacement> global = Collections.singleton(FlushPlacement.GLOBAL);
       for (boolean whole : new boolean[] {false, true}) {
         pair.a.memory.memory().fill((byte) 6);
-        Pages.drop(to.memory());
+        MemoryPages.drop(to.memory());
         Posting posting = pair.a.queuePair.startPosting();
         posting.write(to.start(), to.rkey()).local(pair.a.memory, 0, SIZE);
         if (whole) {

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.Need.KERNEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -7,6 +8,7 @@ import dev.verbena.address.Gid;
 import dev.verbena.attributes.PortState;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AsyncEventType;
 import java.io.IOException;
@@ -17,6 +19,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Assumptions;
 
 /** What a port tells while its network interface changes: on a device of the test's own. */
+@Needs(KERNEL)
 class PortEventsTest {
   private static final String INTERFACE = "vev";
   private static final String PEER = "vevpeer";

@@ -1,12 +1,15 @@
 package dev.verbena.verbs;
 
 import static dev.verbena.testing.CheckedTraffic.COMPLETIONS;
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.CheckedTraffic;
 import dev.verbena.testing.CheckedTraffic.Disturbance;
 import dev.verbena.testing.CheckedTraffic.Operation;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionField;
@@ -82,6 +85,9 @@ class PostersAndPollersTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, MLX5},
+      reason = "Soft-RoCE has no XRC")
   void extendedReliableConnections() throws Exception {
     try (Context context = Rig.a().open()) {
       Rig.orSkip(context::openXrcDomain);

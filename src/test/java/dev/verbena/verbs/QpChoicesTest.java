@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -15,6 +16,7 @@ import dev.verbena.raw.ibv_rx_hash_conf;
 import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.values.DataInOrder;
 import dev.verbena.values.EnhancedConnectionEstablishment;
 import dev.verbena.values.QueuePairFlag;
@@ -240,6 +242,7 @@ class QpChoicesTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceDoesNotSupportThem() {
     try (Pair pair = new Pair()) {
       CompletionQueue queue = pair.a.completionQueue;

@@ -1,5 +1,8 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.ONE_KIND;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -9,6 +12,8 @@ import dev.verbena.VerbsException;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionFlag;
@@ -29,6 +34,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.function.BiConsumer;
 import java.util.function.ToIntBiFunction;
+import org.junit.jupiter.api.Tag;
 
 /**
  * Requests that are built one by one, as rdma-core's test_qpex.py builds them: the region of {@code
@@ -320,6 +326,9 @@ class QpExTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "libmlx5 has no atomic write")
   void writesAtomically() {
     try (Pair pair = rc(SendOperation.ATOMIC_WRITE)) {
       boolean known = !Rig.labGuest().equals(Optional.of("bookworm"));
@@ -363,6 +372,10 @@ class QpExTest {
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "libmlx5 has no flush")
   void flushes() {
     flushing()
         .ifPresent(
@@ -385,6 +398,10 @@ class QpExTest {
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "libmlx5 has no flush")
   void flushesOnlyWhatTheRegionAllows() {
     flushing()
         .ifPresent(
@@ -666,6 +683,7 @@ class QpExTest {
 
   /** The provider may hold the lock of the send queue for the thread. */
   @DeviceTest
+  @Tag("slow")
   void closeEndsBesideThePostingOfAVirtualThreadThatSleeps() throws Exception {
     CountDownLatch open = new CountDownLatch(1);
     CountDownLatch sleeping = new CountDownLatch(1);

@@ -1,5 +1,8 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.ADDRESSES;
+import static dev.verbena.testing.Need.C_QUEUES;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -17,6 +20,8 @@ import dev.verbena.address.QueuePairAddress;
 import dev.verbena.attributes.DeviceAttributes;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.AckTimeout;
@@ -383,6 +388,7 @@ class QpTest {
   }
 
   @DeviceTest
+  @Needs(ADDRESSES)
   void choosesTheGidOfASourceAddress() {
     with(
         QueuePairType.RC,
@@ -457,6 +463,7 @@ class QpTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void unsupportedFeaturesThrow() {
     with(
         QueuePairType.RC,
@@ -476,6 +483,7 @@ class QpTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void hasNoEceOptions() {
     with(
         QueuePairType.RC,
@@ -489,6 +497,7 @@ class QpTest {
   }
 
   @DeviceTest
+  @Needs(C_QUEUES)
   void takesAPrivilegedQueueKey() {
     try (Pair pair = new Pair()) {
       for (var builder :

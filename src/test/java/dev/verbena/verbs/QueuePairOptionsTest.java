@@ -1,10 +1,13 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.EnhancedConnectionEstablishment;
@@ -13,6 +16,10 @@ import dev.verbena.values.QueuePairType;
 import dev.verbena.values.RateLimit;
 
 /** Queue pairs with choices that few devices have, and the messages that they carry. */
+@On(
+    value = {SOFTWARE, MLX5},
+    reason =
+        "Soft-RoCE has no enhanced connection establishment, no rate limits, no thread domains")
 class QueuePairOptionsTest {
   private static final String TEXT = "carried";
 
@@ -28,6 +35,7 @@ class QueuePairOptionsTest {
   }
 
   @DeviceTest
+  @On(value = SOFTWARE, reason = "ibv_set_ece fails on the emulated NIC")
   void endsAgreeOnOptionsOfTheConnection() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       EnhancedConnectionEstablishment offered = Rig.orSkip(pair.a.queuePair::enhancedConnection);
@@ -46,6 +54,7 @@ class QueuePairOptionsTest {
   }
 
   @DeviceTest
+  @On(value = SOFTWARE, reason = "the emulated NIC limits the rate of raw packets alone")
   void ratesAreLimitedWithinTheRangeOfTheDevice() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       QueuePair queuePair = pair.a.queuePair;

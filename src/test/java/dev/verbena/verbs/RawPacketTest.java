@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -14,6 +15,7 @@ import dev.verbena.flow.FlowRule;
 import dev.verbena.flow.FlowType;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Frames;
+import dev.verbena.testing.On;
 import dev.verbena.testing.RawEnd;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.QueuePairFlag;
@@ -27,6 +29,11 @@ import java.util.List;
 import java.util.zip.CRC32;
 
 /** Raw packets from one device to another: flow rules and offloads. */
+@On(
+    value = SOFTWARE,
+    reason =
+        "Soft-RoCE has no raw packets; the emulated NIC has neither counters, tags, stripping nor"
+            + " segmentation, and matches Ethernet headers alone")
 class RawPacketTest extends RawEndsFixture {
   private static final int MATCHED = 1;
   private static final int OTHER = 2;

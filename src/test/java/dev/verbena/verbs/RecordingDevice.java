@@ -26,7 +26,7 @@ import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.FunctionPointers;
-import dev.verbena.testing.Upcalls;
+import dev.verbena.testing.JavaFunctions;
 import dev.verbena.values.QueuePairState;
 import java.lang.foreign.Arena;
 import java.lang.foreign.GroupLayout;
@@ -49,7 +49,7 @@ final class RecordingDevice implements AutoCloseable {
   private static final int KEPT = 64;
 
   private final Arena arena = Arena.ofShared();
-  private final Upcalls upcalls = new Upcalls();
+  private final JavaFunctions upcalls = new JavaFunctions();
   private final FakeLocks locks = new FakeLocks();
   private final BiFunction<String, MethodType, MethodHandle> extended;
   private final MemorySegment struct = struct(ibv_context.layout());

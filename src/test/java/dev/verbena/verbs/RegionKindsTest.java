@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -7,6 +9,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionStatus;
@@ -14,6 +17,9 @@ import dev.verbena.values.QueuePairType;
 import java.lang.foreign.ValueLayout;
 
 /** Regions without memory and regions that begin at address 0, with a sender and a receiver. */
+@On(
+    value = {SOFTWARE, MLX5},
+    reason = "Soft-RoCE has neither null regions nor zero-based ones")
 class RegionKindsTest {
   private static final String HEADER = "0123456789abcde";
   private static final String BODY = "body";
@@ -60,6 +66,7 @@ class RegionKindsTest {
   }
 
   @DeviceTest
+  @On(value = SOFTWARE, reason = "the emulated NIC does not look at the flag")
   void peersCountFromTheStartOfAZeroBasedRegion() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       MemoryRegistration page =

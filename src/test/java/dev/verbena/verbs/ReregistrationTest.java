@@ -1,11 +1,14 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionStatus;
@@ -16,6 +19,9 @@ import java.lang.foreign.ValueLayout;
 import java.util.Set;
 
 /** What the peer may do with a region before and after {@code ibv_rereg_mr}. */
+@On(
+    value = {SOFTWARE, MLX5},
+    reason = "Soft-RoCE does not change regions")
 class ReregistrationTest {
   private static final AccessFlag[] WRITABLE = {AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE};
 

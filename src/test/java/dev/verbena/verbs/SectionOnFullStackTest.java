@@ -1,10 +1,15 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.Need.JVMS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairCapacity;
@@ -14,6 +19,10 @@ import java.util.concurrent.FutureTask;
 import org.opentest4j.TestAbortedException;
 
 /** A full stack of a thread that posts by {@code ibv_wr_*}: it can end what it has begun. */
+@Needs(JVMS)
+@On(
+    value = {SOFTWARE, MLX5},
+    reason = "400 full stacks of requests take minutes on an emulated kernel")
 class SectionOnFullStackTest {
   @DeviceTest
   void postingIsEnded() {

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -10,6 +11,7 @@ import dev.verbena.flow.FlowType;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Frames;
+import dev.verbena.testing.On;
 import dev.verbena.testing.RawEnd;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairType;
@@ -25,6 +27,11 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /** Receive side scaling (RSS) from one device to another: hash, table, work queues. */
+@On(
+    value = SOFTWARE,
+    reason =
+        "Soft-RoCE has no receive side scaling, and on the emulated NIC RSS queue pairs receive"
+            + " nothing")
 class SpreadingTest extends RawEndsFixture {
   /** The key of Microsoft's suite for the verification of RSS. */
   private static final byte[] KEY =

@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -9,6 +11,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AsyncEventType;
 import dev.verbena.values.CompletionStatus;
@@ -64,6 +67,9 @@ class SrqTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "mlx5 does not resize shared receive queues")
   void queueIsResized() {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.a.domain.createSharedReceiveQueue(16);
@@ -105,6 +111,9 @@ class SrqTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "libmlx5 refuses other numbers")
   void invalidCapacitiesThrow() {
     try (Pair pair = new Pair()) {
       assertThrows(IllegalArgumentException.class, () -> pair.a.domain.createSharedReceiveQueue(0));
@@ -134,6 +143,7 @@ class SrqTest {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void unsupportedTypesThrow() {
     try (Pair pair = new Pair()) {
       var noXrc = assertThrows(VerbsException.class, pair.a.context::openXrcDomain);
@@ -151,6 +161,9 @@ class SrqTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "mlx5 does not resize shared receive queues")
   void theLimitIsArmedAgain() throws Exception {
     try (Pair pair = new Pair()) {
       SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);

@@ -1,9 +1,11 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionField;
@@ -21,6 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
 /** Tag matching between two devices, as rdma-core's Documentation/tag_matching.md defines it. */
+@On(value = SOFTWARE, reason = "Soft-RoCE and the emulated NIC have no tag matching")
 class TagMatchingDeviceTest {
   private static final int NO_TAG = 0;
   private static final int EAGER = 3;

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -14,6 +15,7 @@ import dev.verbena.raw.ibv_srq_init_attr_ex;
 import dev.verbena.raw.ibv_tm_cap;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.SharedReceiveQueueType;
@@ -223,6 +225,7 @@ class TagMatchingTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoTagMatching() {
     try (Context real = Rig.a().open()) {
       assertEquals(0, real.deviceAttributes().tagMatching().maxTags());

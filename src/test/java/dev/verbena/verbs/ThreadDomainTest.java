@@ -1,10 +1,13 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairCapacity;
@@ -15,6 +18,9 @@ import java.util.List;
 import java.util.concurrent.FutureTask;
 
 /** Queue pairs without locks: each thread has a thread domain of its own. */
+@On(
+    value = {SOFTWARE, MLX5},
+    reason = "Soft-RoCE has no thread domains")
 class ThreadDomainTest {
   private static final int ROUNDS = 2_000;
 

@@ -1,10 +1,12 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.Need.WIRE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.values.CompletionOpcode;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairType;
@@ -49,6 +51,7 @@ class UcTest {
   }
 
   @DeviceTest
+  @Needs(WIRE)
   void lostMessageHasNoCompletion() {
     try (Pair pair = Pair.connected(QueuePairType.UC)) {
       SendList list = new SendList(1, 1);

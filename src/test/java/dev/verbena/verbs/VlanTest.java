@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.Need.KERNEL;
+import static dev.verbena.testing.Need.ONE_HOST;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -10,6 +12,7 @@ import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Namespace;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
@@ -20,6 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
 /** A Soft-RoCE device with two VLANs, and network namespaces that share it or do not see it. */
+@Needs(KERNEL)
 class VlanTest {
   private static final String NAME = "rxvlan";
   private static final List<String> SUBNETS = List.of("10.81.10", "10.81.20");
@@ -127,6 +131,7 @@ class VlanTest {
   }
 
   @DeviceTest
+  @Needs(ONE_HOST)
   void aNamespaceWithoutTheDeviceSaysSo() throws Exception {
     run("rdma system set netns exclusive"); // Only possible without other namespaces.
     try {

@@ -1,5 +1,7 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -13,6 +15,7 @@ import dev.verbena.attributes.PortState;
 import dev.verbena.attributes.TransportType;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionStatus;
@@ -148,6 +151,9 @@ class WalkThroughTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFTWARE, SOFT_ROCE},
+      reason = "the values are those of these devices")
   void queriesTheDevice() {
     try (Pair pair = new Pair()) {
       DeviceAttributes device = pair.a.context.deviceAttributes();

@@ -1,11 +1,14 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairType;
@@ -17,6 +20,9 @@ import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Extended reliable connections, with a sender and a receiver. */
+@On(
+    value = {SOFTWARE, MLX5},
+    reason = "Soft-RoCE has no XRC")
 class XrcDeviceTest {
   @DeviceTest
   void messagesGoToTheSharedReceiveQueueThatTheyName() {
@@ -53,6 +59,7 @@ class XrcDeviceTest {
 
   /** The errors are those of {@code ib_uverbs_open_xrcd} of the kernel. */
   @DeviceTest
+  @On(value = SOFTWARE, reason = "the emulated NIC has no XRC domains of files")
   void aFileHasOneDomain(@TempDir Path directory) throws IOException {
     try (Context context = Rig.a().open()) {
       Rig.orSkip(context::openXrcDomain);

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -25,6 +26,7 @@ import dev.verbena.raw.ibv_xrcd_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairState;
 import dev.verbena.values.QueuePairType;
@@ -283,6 +285,7 @@ class XrcTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoXrc() {
     try (Pair pair = new Pair()) {
       Refusal.of(pair.a.context::openXrcDomain, "does not support XRC");

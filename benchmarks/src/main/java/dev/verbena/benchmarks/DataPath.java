@@ -1,18 +1,13 @@
 package dev.verbena.benchmarks;
 
-import static dev.verbena.benchmarks.Ring.BUFFERS;
-import static dev.verbena.benchmarks.Ring.BUFFER_SIZE;
-
-import dev.verbena.verbs.CompletionCursor;
-import dev.verbena.verbs.Completions;
-import dev.verbena.verbs.Posting;
-import dev.verbena.verbs.ReceiveList;
-import dev.verbena.verbs.SendList;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.AuxCounters;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
@@ -20,264 +15,311 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * Pairs of benchmarks, in Java and in C, of the same operations on the same queues. One operation
- * is one round: patch, post and poll a batch.
+ * What the calls of the data path take, in Java and in C, which take turns in one JVM on the same
+ * queues: one sample is {@value Loop#REQUESTS} requests, so few that they and their completions fit
+ * in the cache. The device executes them between two samples, and its time is not measured; a
+ * device that cannot be stepped is waited for by polling.
  */
-@State(Scope.Thread)
+@Fork(1)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
 @BenchmarkMode(Mode.SampleTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class DataPath {
-  /**
-   * The number of rounds of a sample: so short that most samples are not interrupted by other
-   * processes, and the median is of such samples.
-   */
-  static final int ROUNDS = 1000;
+  /** The parameters; a table names those that are not the first. */
+  @State(Scope.Benchmark)
+  public static class Choice {
+    /** See {@link Devices}. */
+    @Param("soft")
+    public String device;
 
-  /** The batch size, one for each fork, so that the code is compiled for it. */
-  @Param({"1", "4", "16", "32"})
-  public int batch;
+    /** Whether the same is measured in C, in turns; there are no software devices for C. */
+    @Param("false")
+    public boolean c;
 
-  private Ring ring;
-  private MemorySegment pair;
-  private MemorySegment completionQueue;
-  private MemorySegment endlessQueue;
-  private MemorySegment mr;
+    /** What is posted: write or send. */
+    @Param("write")
+    public String operation;
 
-  private MemorySegment extendedPair;
-  private MemorySegment extendedCompletions;
-  private MemorySegment extendedMr;
-  private MemorySegment extendedQueue;
+    /** How it is posted: by a list, or by a posting, which is {@code ibv_wr_*}. */
+    @Param("list")
+    public String by;
 
-  private Completions completions;
-  private SendList sends;
-  private SendList gathering;
-  private SendList silent;
-  private SendList inline;
-  private MemorySegment[] inlineData;
-  private ReceiveList receives;
+    /**
+     * The data of a request: in a region; inline, of which 8 bytes are written for each post; or
+     * copied before each post, to the region or inline.
+     */
+    @Param("region")
+    public String data;
 
-  @Setup
-  public void open() {
-    ring = new Ring();
-    pair = ring.pair.segment();
-    completionQueue = ring.completions.segment();
-    endlessQueue = ring.endless.segment();
-    mr = ring.region.segment();
-    extendedPair = ring.extendedPair.segment();
-    extendedCompletions = ring.extendedCompletions.segment();
-    extendedMr = ring.extendedRegion.segment();
-    extendedQueue = ring.extended.segment();
-    completions = new Completions(batch);
-    sends = new SendList(batch, 1);
-    gathering = new SendList(batch, 4);
-    silent = new SendList(batch, 1);
-    inline = new SendList(batch, 1, BUFFER_SIZE);
-    inlineData = new MemorySegment[batch];
-    receives = new ReceiveList(batch, 1);
-    for (int i = 0; i < batch; i++) {
-      sends.send(i).local(ring.region, 0, BUFFER_SIZE).signaled();
-      silent.send(i).local(ring.region, 0, BUFFER_SIZE);
-      inline.send(i).inline(BUFFER_SIZE).signaled();
-      inlineData[i] = inline.inlineData(i);
-      gathering.send(i).signaled();
-      for (int entry = 0; entry < 4; entry++) {
-        gathering.local(i, entry, ring.region, 0, BUFFER_SIZE);
+    @Param("1")
+    public int sges;
+
+    /** The bytes of data that are copied or inline; others are 64. */
+    @Param("64")
+    public int size;
+
+    /** How many requests one call posts. */
+    @Param({"1", "16"})
+    public int batch;
+
+    /** Every how many requests one is signaled. */
+    @Param("1")
+    public int interval;
+
+    /** How many completions one call takes; 0: as many as a post has requests. */
+    @Param("0")
+    public int polled;
+
+    /** The size of send queue and completion queue. */
+    @Param("512")
+    public int capacity;
+
+    /** How many queue pairs a thread posts to in turns. */
+    @Param("1")
+    public int pairs;
+
+    /** The completion queue: plain, extended, or direct, beside which C has plain queues. */
+    @Param("plain")
+    public String queue;
+
+    /** Whether the queue pair has receives of its own, or those of a shared receive queue. */
+    @Param("own")
+    public String receives;
+
+    /** Whether each thread has a thread domain. */
+    @Param("false")
+    public boolean threadDomain;
+
+    /** What threads share: nothing, the completion queue, or the queue pair. */
+    @Param("nothing")
+    public String share;
+
+    private Queues shared;
+
+    /** Returns the queues of a thread. */
+    synchronized Queues queues() {
+      if (share.equals("nothing")) {
+        return new Queues(this, null, isDirect());
       }
-      receives.local(i, ring.region, 0, BUFFER_SIZE);
-    }
-  }
-
-  @TearDown
-  public void close() {
-    ring.close();
-  }
-
-  private static long offset(long id) {
-    return (id & (BUFFERS - 1)) * BUFFER_SIZE;
-  }
-
-  private static void all(int taken, int posted) {
-    if (taken != posted) {
-      throw new IllegalStateException(taken + " of " + posted + " taken");
-    }
-  }
-
-  @Benchmark
-  public long sendJava() {
-    long sum = 0;
-    long id = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-      for (int i = 0; i < batch; i++) {
-        sends.id(i, id++);
-        sends.local(i, ring.region, offset(id), BUFFER_SIZE);
+      if (shared == null) {
+        shared = new Queues(this, null, isDirect());
+        return shared;
       }
-      all(ring.pair.post(sends), batch);
-      sum += Ring.pollAll(ring.completions, completions, batch);
+      return share.equals("pair") ? shared : new Queues(this, shared, isDirect());
     }
-    return sum;
-  }
 
-  @Benchmark
-  public long sendC() throws Throwable {
-    return CLoops.sum(
-        (long) CLoops.SEND.invokeExact(pair, completionQueue, mr, batch, 1, (long) ROUNDS));
-  }
-
-  @Benchmark
-  public long fourEntriesJava() {
-    long sum = 0;
-    long id = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-      for (int i = 0; i < batch; i++) {
-        gathering.id(i, id++);
-        for (int entry = 0; entry < 4; entry++) {
-          gathering.local(i, entry, ring.region, offset(id), BUFFER_SIZE);
-        }
-      }
-      all(ring.pair.post(gathering), batch);
-      sum += Ring.pollAll(ring.completions, completions, batch);
+    boolean isDirect() {
+      return queue.equals("direct");
     }
-    return sum;
-  }
 
-  @Benchmark
-  public long fourEntriesC() throws Throwable {
-    return CLoops.sum(
-        (long) CLoops.SEND.invokeExact(pair, completionQueue, mr, batch, 4, (long) ROUNDS));
-  }
-
-  @Benchmark
-  public long inlineJava() {
-    long sum = 0;
-    long id = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-      for (int i = 0; i < batch; i++) {
-        inline.id(i, id++);
-        inlineData[i].set(ValueLayout.JAVA_LONG, 0, id);
-      }
-      all(ring.pair.post(inline), batch);
-      sum += Ring.pollAll(ring.completions, completions, batch);
+    boolean isExtended() {
+      return queue.equals("extended");
     }
-    return sum;
-  }
 
-  @Benchmark
-  public long inlineC() throws Throwable {
-    return CLoops.sum(
-        (long) CLoops.INLINE.invokeExact(pair, completionQueue, mr, batch, (long) ROUNDS));
-  }
-
-  @Benchmark
-  public long postJava() {
-    long id = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-      for (int i = 0; i < batch; i++) {
-        silent.id(i, id++);
-        silent.local(i, ring.region, offset(id), BUFFER_SIZE);
-      }
-      all(ring.pair.post(silent), batch);
+    boolean isInline() {
+      return data.endsWith("inline");
     }
-    return id;
-  }
 
-  @Benchmark
-  public long postC() throws Throwable {
-    return CLoops.sum((long) CLoops.POST.invokeExact(pair, mr, batch, (long) ROUNDS));
-  }
-
-  @Benchmark
-  public long receiveJava() {
-    long sum = 0;
-    long id = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-      for (int i = 0; i < batch; i++) {
-        receives.id(i, id++);
-        receives.local(i, ring.region, offset(id), BUFFER_SIZE);
-      }
-      all(ring.pair.post(receives), batch);
-      sum += Ring.pollAll(ring.completions, completions, batch);
+    boolean isWrite() {
+      return operation.equals("write");
     }
-    return sum;
-  }
 
-  @Benchmark
-  public long receiveC() throws Throwable {
-    return CLoops.sum(
-        (long) CLoops.RECEIVE.invokeExact(pair, completionQueue, mr, batch, (long) ROUNDS));
-  }
-
-  @Benchmark
-  public long pollJava() {
-    long sum = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-      sum += Ring.pollAll(ring.endless, completions, batch);
+    int polled() {
+      return polled == 0 ? batch : polled;
     }
-    return sum;
   }
 
-  @Benchmark
-  public long pollC() throws Throwable {
-    return CLoops.sum((long) CLoops.POLL.invokeExact(endlessQueue, batch, (long) ROUNDS));
-  }
+  /** The queues of a thread, and its loops. */
+  @State(Scope.Thread)
+  public static class Open {
+    Queues queues;
+    Loop loop;
 
-  @Benchmark
-  public long emptyPollJava() {
-    long sum = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-      sum += ring.completions.poll(completions);
-    }
-    return sum;
-  }
+    /** The queues that C uses, and its loops; null if it is not measured. */
+    Queues queuesOfC;
 
-  @Benchmark
-  public long emptyPollC() throws Throwable {
-    return CLoops.sum((long) CLoops.EMPTY_POLL.invokeExact(completionQueue, batch, (long) ROUNDS));
-  }
+    Loop inC;
 
-  @Benchmark
-  public long wrJava() {
-    long sum = 0;
-    long id = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-      try (Posting posting = ring.extendedPair.startPosting()) {
-        for (int i = 0; i < batch; i++) {
-          posting.send().id(id++).signaled().local(ring.extendedRegion, offset(id), BUFFER_SIZE);
-        }
-        all(posting.complete(), batch);
-      }
-      sum += Ring.pollAll(ring.extendedCompletions, completions, batch);
-    }
-    return sum;
-  }
-
-  @Benchmark
-  public long wrC() throws Throwable {
-    return CLoops.sum(
-        (long)
-            CLoops.WR.invokeExact(
-                extendedPair, extendedCompletions, extendedMr, batch, (long) ROUNDS));
-  }
-
-  @Benchmark
-  public long cursorJava() {
-    long sum = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-      try (CompletionCursor cursor = ring.extended.startPolling()) {
-        for (int i = 0; i < batch && cursor.next(); i++) {
-          if (!cursor.isSuccess()) {
-            throw new IllegalStateException("a failed completion");
-          }
-          sum += cursor.id() + cursor.byteLength();
-        }
+    /** Opens the device. */
+    @Setup
+    public void open(Choice choice) throws Throwable {
+      queues = choice.queues();
+      loop = new JavaLoop(choice, queues);
+      if (choice.c) {
+        queuesOfC = choice.isDirect() ? new Queues(choice, null, false) : queues;
+        inC = new CLoop(choice, queuesOfC);
       }
     }
-    return sum;
+
+    /** Closes it. */
+    @TearDown
+    public void close() {
+      queues.close();
+      if (inC != null && queuesOfC != queues) {
+        queuesOfC.close();
+      }
+    }
   }
 
+  /** What the loop in C took, which is measured before each sample of Java. */
+  @AuxCounters(AuxCounters.Type.EVENTS)
+  @State(Scope.Thread)
+  public static class C {
+    private final long[] samples = new long[1 << 18];
+    private int count;
+    private long begin;
+
+    /** Begins an iteration. */
+    @Setup(Level.Iteration)
+    public void clear() {
+      count = 0;
+    }
+
+    void start() {
+      begin = System.nanoTime();
+    }
+
+    void stop() {
+      samples[count++ % samples.length] = System.nanoTime() - begin;
+    }
+
+    /** The median of an iteration. */
+    public double c() {
+      int known = Math.min(count, samples.length);
+      Arrays.sort(samples, 0, known);
+      return known == 0 ? 0 : samples[known / 2];
+    }
+
+    /** How many medians are in the sum that JMH reports. */
+    public long medians() {
+      return 1;
+    }
+  }
+
+  /** The completions of posted requests are taken between two posts. */
+  public static class Unposted extends Open {
+    /** Posts and polls in C. */
+    @Setup(Level.Invocation)
+    public void prepare(C c) {
+      if (inC != null) {
+        queuesOfC.prepare();
+        c.start();
+        inC.post();
+        c.stop();
+        Devices.advance();
+        inC.poll();
+        queuesOfC.finish();
+      }
+      queues.prepare();
+    }
+
+    /** Polls. */
+    @TearDown(Level.Invocation)
+    public void complete() {
+      Devices.advance();
+      loop.poll();
+      queues.finish();
+    }
+  }
+
+  /** Requests are posted before each poll. */
+  public static class Posted extends Open {
+    /** Posts, after a post and a poll in C. */
+    @Setup(Level.Invocation)
+    public void post(C c) {
+      if (inC != null) {
+        queuesOfC.prepare();
+        inC.post();
+        Devices.advance();
+        c.start();
+        inC.poll();
+        c.stop();
+        queuesOfC.finish();
+      }
+      queues.prepare();
+      loop.post();
+      Devices.advance();
+    }
+
+    /** Lets the peer poll. */
+    @TearDown(Level.Invocation)
+    public void finish() {
+      queues.finish();
+    }
+  }
+
+  /** A peer sends before each poll. */
+  public static class Sent extends Open {
+    @Setup
+    @Override
+    public void open(Choice choice) throws Throwable {
+      super.open(choice);
+      loop.postReceives();
+      if (inC != null && queuesOfC != queues) {
+        inC.postReceives();
+      }
+    }
+
+    /** Lets the peer send, after C has received. */
+    @Setup(Level.Invocation)
+    public void send(C c) {
+      if (inC != null) {
+        queuesOfC.sendFromPeer();
+        Devices.advance();
+        c.start();
+        inC.receive();
+        c.stop();
+        queuesOfC.pollPeer();
+      }
+      queues.sendFromPeer();
+      Devices.advance();
+    }
+
+    /** Lets the peer poll. */
+    @TearDown(Level.Invocation)
+    public void finish() {
+      queues.pollPeer();
+    }
+  }
+
+  /** Nothing is posted. */
+  public static class Empty extends Open {
+    /** Polls in C. */
+    @Setup(Level.Invocation)
+    public void poll(C c) {
+      if (inC != null) {
+        c.start();
+        inC.pollEmpty();
+        c.stop();
+      }
+    }
+  }
+
+  /** Patches and posts requests. */
   @Benchmark
-  public long cursorC() throws Throwable {
-    return CLoops.sum((long) CLoops.CURSOR.invokeExact(extendedQueue, batch, (long) ROUNDS));
+  public void post(Unposted state) {
+    state.loop.post();
+  }
+
+  /** Polls, and reads status, id and length of each completion. */
+  @Benchmark
+  public long poll(Posted state) {
+    return state.loop.poll();
+  }
+
+  /** Polls, patches receive requests and posts them again. */
+  @Benchmark
+  public long receive(Sent state) {
+    return state.loop.receive();
+  }
+
+  /** Polls a queue without completions. */
+  @Benchmark
+  public long pollEmpty(Empty state) {
+    return state.loop.pollEmpty();
   }
 }

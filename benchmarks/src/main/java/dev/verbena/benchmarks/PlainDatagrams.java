@@ -11,7 +11,7 @@ import java.util.Locale;
 
 /**
  * Moves datagrams of the sizes that a device over UDP moves, by a plain DatagramChannel: what
- * benchmarks/udp compares the device with.
+ * results/udp.md compares the device with.
  *
  * <p>The arguments of the receiver: {@code ADDRESS}. Those of the sender: {@code ADDRESS PEER SIZE
  * DATAGRAMS_PER_ACK COUNT}. A fixed number of datagrams is under way, so that none is lost.

@@ -27,15 +27,15 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
  * Creates and closes many objects of one kind: {@code Scale KIND COUNT}, where the kind is {@code
  * mr} or {@code qp}.
  *
- * <p>It prints one line: the arguments; microseconds per object in Java for creating, closing the
- * newest first, closing the oldest first, and closing by the context; bytes per object in Java; and
- * with {@code -Dscale.loops=LIBRARY} microseconds for creating and destroying in C and bytes per
- * object in C. Bytes are those of the heap after a collection and of the resident memory outside.
+ * <p>It prints a row of a table, of microseconds per object: creating; in C, with {@code
+ * -Dbenchmarks.loops=LIBRARY}; closing the newest first, the oldest first, and by the context; in
+ * C; and bytes per object, of the heap after a collection, and in C of the resident memory.
  */
 public final class Scale {
   private static final int ROUNDS = 3;
@@ -90,25 +90,22 @@ public final class Scale {
   }
 
   /** The bytes of live objects in the heap. */
-  private static long heap() {
+  static long heap() {
     for (int i = 0; i < 3; i++) {
       System.gc(); // Weak references and cleaners take more than one.
     }
     return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
   }
 
-  /** The bytes of the process's malloc heaps and anonymous mappings that are not Java's heap. */
-  private static long resident() {
-    try {
-      for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
-        if (line.startsWith("RssAnon:")) {
-          return Long.parseLong(line.replaceAll("\\D", "")) * 1024;
-        }
-      }
-    } catch (IOException e) {
-      throw new IllegalStateException(e);
+  /** A number that the kernel has of this process, of memory in KiB. */
+  static long status(String name) throws IOException {
+    try (Stream<String> lines = Files.lines(Path.of("/proc/self/status"))) {
+      return lines
+          .filter(line -> line.startsWith(name))
+          .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")))
+          .findFirst()
+          .orElseThrow();
     }
-    throw new IllegalStateException("no RssAnon in /proc/self/status");
   }
 
   /** The least microseconds per object of some rounds: create, newest, oldest, context. */
@@ -146,7 +143,7 @@ public final class Scale {
   /** What C needs for the same objects: create, destroy, bytes. */
   private double[] inC() throws Throwable {
     SymbolLookup loops =
-        SymbolLookup.libraryLookup(System.getProperty("scale.loops"), Arena.global());
+        SymbolLookup.libraryLookup(System.getProperty("benchmarks.loops"), Arena.global());
     MethodHandle create =
         Linker.nativeLinker()
             .downcallHandle(
@@ -161,7 +158,7 @@ public final class Scale {
     double[] least = {Double.MAX_VALUE, Double.MAX_VALUE, 0};
     for (int round = 0; round < ROUNDS; round++) {
       Parents parents = Parents.open();
-      long before = resident();
+      long before = status("RssAnon:");
       long begun = System.nanoTime();
       require(
           (int)
@@ -173,7 +170,7 @@ public final class Scale {
                   objects));
       least[0] = Math.min(least[0], perObject(begun));
       if (round == 0) {
-        least[2] = (double) (resident() - before) / count;
+        least[2] = 1024.0 * (status("RssAnon:") - before) / count;
       }
       begun = System.nanoTime();
       require((int) destroy.invokeExact((long) count, objects));
@@ -192,20 +189,25 @@ public final class Scale {
   /** Measures one kind and count. */
   public static void main(String[] arguments) throws Throwable {
     Scale scale = new Scale(arguments[0], Integer.parseInt(arguments[1]));
-    double[] c = System.getProperty("scale.loops") == null ? null : scale.inC();
+    double[] c = System.getProperty("benchmarks.loops") == null ? null : scale.inC();
     new Scale(arguments[0], WARM_UP).times();
     double[] java = scale.times();
+    long bytes = scale.bytes();
+    // The heap has grown and shrunk by more than that of few objects.
+    boolean areMany = scale.count >= WARM_UP && bytes > 0;
     System.out.printf(
         Locale.ROOT,
-        "%s %d %.2f %.2f %.2f %.2f %d",
-        scale.kind,
+        "| %d %s, %s | %.2f | %s | %.2f | %.2f | %.2f | %s | %s | %s |%n",
         scale.count,
+        scale.kind.equals("mr") ? "memory regions" : "queue pairs",
+        Device.list().getFirst().name(),
         java[0],
+        c == null ? "-" : "%.2f".formatted(c[0]),
         java[1],
         java[2],
         java[3],
-        scale.bytes());
-    System.out.println(
-        c == null ? " - - -" : " %.2f %.2f %.0f".formatted(c[0], c[1], Math.max(0, c[2])));
+        c == null ? "-" : "%.2f".formatted(c[1]),
+        areMany ? "" + bytes : "-",
+        c == null || !areMany ? "-" : "%.0f".formatted(Math.max(0, c[2])));
   }
 }

@@ -32,7 +32,6 @@ public final class EfaCompletionCalls {
     return (int) Call.plain(use(readSgid, "efadv_wc_read_sgid"), cq, gid);
   }
 
-  /** Calls the inline function of the same name. */
   public boolean efadv_wc_is_unsolicited() {
     return (byte) Call.plain(use(isUnsolicited, "efadv_wc_is_unsolicited"), cq) != 0;
   }

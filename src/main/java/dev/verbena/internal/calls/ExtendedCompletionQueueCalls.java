@@ -80,97 +80,78 @@ public final class ExtendedCompletionQueueCalls {
     return Memory.getLong(cqEx + WR_ID);
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_start_poll(long attr) {
     return (int) Call.plain(use(startPoll, "ibv_start_poll"), cqEx, attr);
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_next_poll() {
     return (int) Call.plain(use(nextPoll, "ibv_next_poll"), cqEx);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_end_poll() {
     Call.plain(useToEnd(endPoll, "ibv_end_poll"), cqEx);
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_wc_read_byte_len() {
     return (int) read(readByteLen, "ibv_wc_read_byte_len");
   }
 
-  /** Calls the inline function of the same name. */
   public long ibv_wc_read_completion_ts() {
     return read(readCompletionTs, "ibv_wc_read_completion_ts");
   }
 
-  /** Calls the inline function of the same name. */
   public long ibv_wc_read_completion_wallclock_ns() {
     return read(readCompletionWallclockNs, "ibv_wc_read_completion_wallclock_ns");
   }
 
-  /** Calls the inline function of the same name. */
   public short ibv_wc_read_cvlan() {
     return (short) read(readCvlan, "ibv_wc_read_cvlan");
   }
 
-  /** Calls the inline function of the same name. */
   public byte ibv_wc_read_dlid_path_bits() {
     return (byte) read(readDlidPathBits, "ibv_wc_read_dlid_path_bits");
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_wc_read_flow_tag() {
     return (int) read(readFlowTag, "ibv_wc_read_flow_tag");
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_wc_read_imm_data() {
     return (int) read(readImmData, "ibv_wc_read_imm_data");
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_wc_read_invalidated_rkey() {
     return (int) read(readInvalidatedRkey, "ibv_wc_read_invalidated_rkey");
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_wc_read_opcode() {
     return (int) read(readOpcode, "ibv_wc_read_opcode");
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_wc_read_qp_num() {
     return (int) read(readQpNum, "ibv_wc_read_qp_num");
   }
 
-  /** Calls the inline function of the same name. */
   public byte ibv_wc_read_sl() {
     return (byte) read(readSl, "ibv_wc_read_sl");
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_wc_read_slid() {
     return (int) read(readSlid, "ibv_wc_read_slid");
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_wc_read_src_qp() {
     return (int) read(readSrcQp, "ibv_wc_read_src_qp");
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wc_read_tm_info(long tmInfo) {
     Call.plain(use(readTmInfo, "ibv_wc_read_tm_info"), cqEx, tmInfo);
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_wc_read_vendor_err() {
     return (int) read(readVendorErr, "ibv_wc_read_vendor_err");
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_wc_read_wc_flags() {
     return (int) read(readWcFlags, "ibv_wc_read_wc_flags");
   }

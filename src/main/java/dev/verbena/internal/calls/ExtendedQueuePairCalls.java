@@ -90,32 +90,26 @@ public final class ExtendedQueuePairCalls {
     Memory.putInt(qpEx + WR_FLAGS, value);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_abort() {
     Call.plain(useToEnd(wrAbort, "ibv_wr_abort"), qpEx);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_atomic_cmp_swp(int rkey, long remoteAddr, long compare, long swap) {
     Call.plain(use(wrAtomicCmpSwp, "ibv_wr_atomic_cmp_swp"), qpEx, rkey, remoteAddr, compare, swap);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_atomic_fetch_add(int rkey, long remoteAddr, long add) {
     Call.plain(use(wrAtomicFetchAdd, "ibv_wr_atomic_fetch_add"), qpEx, rkey, remoteAddr, add);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_atomic_write(int rkey, long remoteAddr, long atomicWr) {
     Call.plain(use(wrAtomicWrite, "ibv_wr_atomic_write"), qpEx, rkey, remoteAddr, atomicWr);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_bind_mw(long mw, int rkey, long bindInfo) {
     Call.plain(use(wrBindMw, "ibv_wr_bind_mw"), qpEx, mw, rkey, bindInfo);
   }
 
-  /** Calls the inline function of the same name. */
   public int ibv_wr_complete() {
     if (Memory.getLong(qpEx + WR_COMPLETE) != wrComplete.address()) {
       wrComplete = pointer("wr_complete");
@@ -123,42 +117,34 @@ public final class ExtendedQueuePairCalls {
     return (int) Call.plain(useToEnd(wrComplete, "ibv_wr_complete"), qpEx);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_flush(int rkey, long remoteAddr, long len, byte type, byte level) {
     Call.plain(use(wrFlush, "ibv_wr_flush"), qpEx, rkey, remoteAddr, len, type, level);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_local_inv(int invalidateRkey) {
     Call.plain(use(wrLocalInv, "ibv_wr_local_inv"), qpEx, invalidateRkey);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_rdma_read(int rkey, long remoteAddr) {
     Call.plain(use(wrRdmaRead, "ibv_wr_rdma_read"), qpEx, rkey, remoteAddr);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_rdma_write(int rkey, long remoteAddr) {
     Call.plain(use(wrRdmaWrite, "ibv_wr_rdma_write"), qpEx, rkey, remoteAddr);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_rdma_write_imm(int rkey, long remoteAddr, int immData) {
     Call.plain(use(wrRdmaWriteImm, "ibv_wr_rdma_write_imm"), qpEx, rkey, remoteAddr, immData);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_send() {
     Call.plain(use(wrSend, "ibv_wr_send"), qpEx);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_send_imm(int immData) {
     Call.plain(use(wrSendImm, "ibv_wr_send_imm"), qpEx, immData);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_send_inv(int invalidateRkey) {
     Call.plain(use(wrSendInv, "ibv_wr_send_inv"), qpEx, invalidateRkey);
   }
@@ -173,32 +159,26 @@ public final class ExtendedQueuePairCalls {
     Call.plain(use(wrSetInlineData, "ibv_wr_set_inline_data"), qpEx, addr, length);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_set_inline_data_list(long numBuf, long bufList) {
     Call.plain(use(wrSetInlineDataList, "ibv_wr_set_inline_data_list"), qpEx, numBuf, bufList);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_set_sge(int lkey, long addr, int length) {
     Call.plain(use(wrSetSge, "ibv_wr_set_sge"), qpEx, lkey, addr, length);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_set_sge_list(long numSge, long sgList) {
     Call.plain(use(wrSetSgeList, "ibv_wr_set_sge_list"), qpEx, numSge, sgList);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_set_ud_addr(long ah, int remoteQpn, int remoteQkey) {
     Call.plain(use(wrSetUdAddr, "ibv_wr_set_ud_addr"), qpEx, ah, remoteQpn, remoteQkey);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_set_xrc_srqn(int remoteSrqn) {
     Call.plain(use(wrSetXrcSrqn, "ibv_wr_set_xrc_srqn"), qpEx, remoteSrqn);
   }
 
-  /** Calls the inline function of the same name. */
   public void ibv_wr_start() {
     Call.plain(use(wrStart, "ibv_wr_start"), qpEx);
   }

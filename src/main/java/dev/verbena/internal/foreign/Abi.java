@@ -80,13 +80,26 @@ public enum Abi {
    * @throws IllegalArgumentException if there is no such field
    */
   public long offsetOf(GroupLayout raw, String field) {
+    long offset = offset(raw, field);
+    if (offset < 0) {
+      throw new IllegalArgumentException(
+          raw.name().orElse("the struct") + " has no field " + field);
+    }
+    return offset;
+  }
+
+  /** Returns whether a struct has a field, named as in {@link #offsetOf}. */
+  public boolean hasField(GroupLayout raw, String field) {
+    return offset(raw, field) >= 0;
+  }
+
+  private long offset(GroupLayout raw, String field) {
     long offset = 0;
     MemoryLayout at = layout(raw);
     for (String name : field.split("\\.", -1)) {
       Member member = at instanceof GroupLayout group ? find(group, name) : null;
       if (member == null) {
-        throw new IllegalArgumentException(
-            raw.name().orElse("the struct") + " has no field " + field);
+        return -1;
       }
       offset += member.offset();
       at = member.layout();

@@ -144,6 +144,11 @@ public final class Libc {
     }
   }
 
+  /** Calls close(2), whatever it returns. */
+  public static void closeQuietly(int descriptor) {
+    long _ = Call.plain(find("close"), descriptor);
+  }
+
   private static int checked(String function, int result, MemorySegment capture) {
     if (result == -1) {
       throw new VerbsException(function, Downcall.errno(capture));

@@ -1,13 +1,10 @@
 package dev.verbena.internal.foreign;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 
 /**
  * Copies between addresses of this process that may be invalid: the kernel copies ({@code
@@ -18,21 +15,10 @@ import java.lang.invoke.MethodHandle;
  * returns false. Not thread-safe.
  */
 public final class ProcessMemory {
-  private static final MethodHandle READ =
-      Linker.nativeLinker()
-          .defaultLookup()
-          .find("process_vm_readv")
-          .map(
-              symbol ->
-                  Linker.nativeLinker()
-                      .downcallHandle(
-                          symbol,
-                          FunctionDescriptor.of(
-                              JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG,
-                              JAVA_LONG)))
-          .orElse(null);
-  private static final int PID = (int) ProcessHandle.current().pid();
-  private static final boolean CHECKED = READ != null && new ProcessMemory(true).works();
+  private static final MemorySegment READ =
+      Linker.nativeLinker().defaultLookup().find("process_vm_readv").orElse(MemorySegment.NULL);
+  private static final long PID = ProcessHandle.current().pid();
+  private static final boolean CHECKED = READ.address() != 0 && new ProcessMemory(true).works();
 
   private final boolean checked;
 
@@ -80,12 +66,7 @@ public final class ProcessMemory {
     Memory.putLong(vectorsAddress + Long.BYTES, length);
     Memory.putLong(vectorsAddress + 2L * Long.BYTES, from);
     Memory.putLong(vectorsAddress + 3L * Long.BYTES, length);
-    try {
-      return (long)
-              READ.invokeExact(PID, vectorsAddress, 1L, vectorsAddress + 2L * Long.BYTES, 1L, 0L)
-          == length;
-    } catch (Throwable t) {
-      throw new AssertionError(t);
-    }
+    return Call.plain(READ, PID, vectorsAddress, 1, vectorsAddress + 2L * Long.BYTES, 1, 0)
+        == length;
   }
 }

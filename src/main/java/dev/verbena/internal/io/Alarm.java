@@ -4,8 +4,8 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.verbena.internal.foreign.Call;
+import dev.verbena.internal.foreign.Libc;
 import java.lang.foreign.Arena;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
@@ -20,9 +20,9 @@ public final class Alarm implements AutoCloseable {
   private static final long REVENTS = 6;
   private static final long SECOND = 1_000_000_000L;
 
-  private static final MemorySegment PPOLL = find("ppoll");
-  private static final MemorySegment READ = find("read");
-  private static final MemorySegment WRITE = find("write");
+  private static final MemorySegment PPOLL = Libc.find("ppoll");
+  private static final MemorySegment READ = Libc.find("read");
+  private static final MemorySegment WRITE = Libc.find("write");
   private static final MemorySegment ONE = Arena.global().allocateFrom(JAVA_LONG, 1);
 
   private final EventFile file = EventFile.open();
@@ -33,10 +33,6 @@ public final class Alarm implements AutoCloseable {
   private final MemorySegment bell = polled(new int[0]);
   private volatile MemorySegment polled = bell;
   private boolean closed;
-
-  private static MemorySegment find(String function) {
-    return Linker.nativeLinker().defaultLookup().find(function).orElseThrow();
-  }
 
   private MemorySegment polled(int[] descriptors) {
     MemorySegment all =

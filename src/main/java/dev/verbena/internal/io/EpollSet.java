@@ -2,7 +2,6 @@ package dev.verbena.internal.io;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.foreign.Call;
 import dev.verbena.internal.foreign.Libc;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -25,8 +24,6 @@ public final class EpollSet implements AutoCloseable {
   public static final int WRITABLE = 4;
 
   private static final int CAPACITY = 256;
-
-  private static final MemorySegment CLOSE = Libc.find("close");
 
   private final int epoll;
   private final EventFile file;
@@ -59,7 +56,7 @@ public final class EpollSet implements AutoCloseable {
       if (file != null) {
         file.close();
       }
-      long _ = Call.plain(CLOSE, epoll);
+      Libc.closeQuietly(epoll);
       throw t;
     }
   }
@@ -170,6 +167,6 @@ public final class EpollSet implements AutoCloseable {
   public void close() {
     readiness.close();
     file.close();
-    long _ = Call.plain(CLOSE, epoll);
+    Libc.closeQuietly(epoll);
   }
 }

@@ -1,19 +1,15 @@
 package dev.verbena.internal.io;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.ErrorConvention;
+import dev.verbena.internal.NativeFunctions;
+import dev.verbena.internal.foreign.Downcall;
+import dev.verbena.internal.foreign.Libc;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.StructLayout;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.VarHandle;
 
 /**
  * A file descriptor with a counter: readable while the counter is positive; each read decrements it
@@ -23,34 +19,17 @@ public final class EventFile implements AutoCloseable {
   private static final int EFD_SEMAPHORE = 1;
   private static final int EFD_CLOEXEC = 0x80000;
 
-  private static final StructLayout CAPTURE = Linker.Option.captureStateLayout();
-  private static final VarHandle ERRNO =
-      CAPTURE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
-  private static final MethodHandle EVENTFD = handle("eventfd", JAVA_INT, JAVA_INT, JAVA_INT);
-  private static final MethodHandle READ =
-      handle("read", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle WRITE =
-      handle("write", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG);
-  private static final MethodHandle CLOSE = handle("close", JAVA_INT, JAVA_INT);
-
+  private static final MemorySegment READ = Libc.find("read");
+  private static final MemorySegment WRITE = Libc.find("write");
   private static final MemorySegment ONE = Arena.global().allocateFrom(JAVA_LONG, 1);
 
   private final int descriptor;
 
   /** The errno of {@link #add}. */
-  private final MemorySegment capture = Arena.ofAuto().allocate(CAPTURE);
+  private final MemorySegment capture = Downcall.capture(Arena.ofAuto());
 
   private EventFile(int descriptor) {
     this.descriptor = descriptor;
-  }
-
-  private static MethodHandle handle(
-      String function, MemoryLayout result, MemoryLayout... parameters) {
-    return Linker.nativeLinker()
-        .downcallHandle(
-            Linker.nativeLinker().defaultLookup().find(function).orElseThrow(),
-            FunctionDescriptor.of(result, parameters),
-            Linker.Option.captureCallState("errno"));
   }
 
   /**
@@ -59,19 +38,14 @@ public final class EventFile implements AutoCloseable {
    * @throws VerbsException EMFILE if this process has no more file descriptors
    */
   public static EventFile open() {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = arena.allocate(CAPTURE);
-      int descriptor = (int) EVENTFD.invokeExact(capture, 0, EFD_SEMAPHORE | EFD_CLOEXEC);
-      if (descriptor < 0) {
-        int errno = (int) ERRNO.get(capture, 0L);
-        throw ErrorConvention.MINUS_ONE.failure("eventfd", descriptor, errno);
-      }
-      return new EventFile(descriptor);
-    } catch (RuntimeException e) {
-      throw e;
-    } catch (Throwable t) {
-      throw new AssertionError(t);
-    }
+    return new EventFile(
+        (int)
+            NativeFunctions.call(
+                Libc.find("eventfd"),
+                "eventfd",
+                ErrorConvention.MINUS_ONE,
+                0,
+                EFD_SEMAPHORE | EFD_CLOEXEC));
   }
 
   /** Returns the file descriptor. */
@@ -81,16 +55,9 @@ public final class EventFile implements AutoCloseable {
 
   /** Increments the counter. Allocates nothing. */
   public void add() {
-    try {
-      long written =
-          (long) WRITE.invokeExact(capture, descriptor, ONE.address(), (long) Long.BYTES);
-      if (written != Long.BYTES) {
-        throw new VerbsException("write", (int) ERRNO.get(capture, 0L));
-      }
-    } catch (RuntimeException e) {
-      throw e;
-    } catch (Throwable t) {
-      throw new AssertionError(t);
+    long size = Long.BYTES;
+    if (Downcall.call(WRITE, capture, descriptor, ONE.address(), size, 0, 0, 0) != size) {
+      throw new VerbsException("write", Downcall.errno(capture));
     }
   }
 
@@ -101,24 +68,19 @@ public final class EventFile implements AutoCloseable {
    */
   public int take() {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = arena.allocate(CAPTURE);
-      MemorySegment count = arena.allocate(JAVA_LONG);
-      long read;
+      MemorySegment ofRead = Downcall.capture(arena);
+      long count = arena.allocate(JAVA_LONG).address();
+      int errno;
       do {
-        read = (long) READ.invokeExact(capture, descriptor, count.address(), (long) Long.BYTES);
-      } while (read < 0 && (int) ERRNO.get(capture, 0L) == Errno.EINTR);
-      return read < 0 ? (int) ERRNO.get(capture, 0L) : 0;
-    } catch (Throwable t) {
-      throw new AssertionError(t);
+        long read = Downcall.call(READ, ofRead, descriptor, count, Long.BYTES, 0, 0, 0);
+        errno = read < 0 ? Downcall.errno(ofRead) : 0;
+      } while (errno == Errno.EINTR);
+      return errno;
     }
   }
 
   @Override
   public void close() {
-    try (Arena arena = Arena.ofConfined()) {
-      int _ = (int) CLOSE.invokeExact(arena.allocate(CAPTURE), descriptor);
-    } catch (Throwable t) {
-      throw new AssertionError(t);
-    }
+    Libc.closeQuietly(descriptor);
   }
 }

@@ -1,24 +1,21 @@
 package dev.verbena.internal.io;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.ErrorConvention;
+import dev.verbena.internal.Explanation;
+import dev.verbena.internal.NativeFunctions;
 import dev.verbena.internal.foreign.Call;
+import dev.verbena.internal.foreign.Downcall;
+import dev.verbena.internal.foreign.Libc;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.StructLayout;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.VarHandle;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 
 /**
  * A UDP socket of Linux that sends and receives several datagrams in one system call ({@code
@@ -60,32 +57,14 @@ public final class UdpSocket implements AutoCloseable {
   private static final int IPV6_MTU_DISCOVER = 23;
   private static final int IPV6_V6ONLY = 26;
 
-  private static final StructLayout CAPTURE = Linker.Option.captureStateLayout();
-  private static final VarHandle ERRNO =
-      CAPTURE.varHandle(MemoryLayout.PathElement.groupElement("errno")).withInvokeExactBehavior();
-  private static final MethodHandle SENDMMSG =
-      handle("sendmmsg", JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_INT);
-  private static final MemorySegment RECVMMSG =
-      Linker.nativeLinker().defaultLookup().find("recvmmsg").orElseThrow();
-  private static final MethodHandle SOCKET = handle("socket", JAVA_INT, JAVA_INT, JAVA_INT);
-  private static final MethodHandle BIND = handle("bind", JAVA_INT, ADDRESS, JAVA_INT);
-  private static final MethodHandle SETSOCKOPT =
-      handle("setsockopt", JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT);
-  private static final MethodHandle CLOSE = handle("close", JAVA_INT);
+  private static final MemorySegment SENDMMSG = Libc.find("sendmmsg");
+  private static final MemorySegment RECVMMSG = Libc.find("recvmmsg");
 
   private final int descriptor;
-  private final MemorySegment sendCapture = Arena.ofAuto().allocate(CAPTURE);
+  private final MemorySegment sendCapture = Downcall.capture(Arena.ofAuto());
 
   private UdpSocket(int descriptor) {
     this.descriptor = descriptor;
-  }
-
-  private static MethodHandle handle(String function, MemoryLayout... parameters) {
-    return Linker.nativeLinker()
-        .downcallHandle(
-            Linker.nativeLinker().defaultLookup().find(function).orElseThrow(),
-            FunctionDescriptor.of(JAVA_INT, parameters),
-            Linker.Option.captureCallState("errno"));
   }
 
   /**
@@ -107,32 +86,26 @@ public final class UdpSocket implements AutoCloseable {
    */
   public static UdpSocket open(InetSocketAddress local, boolean shared) {
     boolean ipv6 = local.getAddress() instanceof Inet6Address;
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = arena.allocate(CAPTURE);
-      int family = ipv6 ? SocketAddresses.AF_INET6 : SocketAddresses.AF_INET;
-      int descriptor = (int) SOCKET.invokeExact(capture, family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-      if (descriptor < 0) {
-        throw ErrorConvention.MINUS_ONE.failure("socket", descriptor, errno(capture));
+    int family = ipv6 ? SocketAddresses.AF_INET6 : SocketAddresses.AF_INET;
+    UdpSocket socket = new UdpSocket((int) call("socket", family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    try {
+      if (shared) {
+        socket.option(SOL_SOCKET, SO_REUSEADDR, 1);
       }
-      UdpSocket socket = new UdpSocket(descriptor);
-      try {
-        if (shared) {
-          socket.option(SOL_SOCKET, SO_REUSEADDR, 1);
-        }
-        socket.configure(ipv6, local);
-      } catch (RuntimeException e) {
-        socket.close();
-        throw e;
-      }
-      return socket;
+      socket.configure(ipv6, local);
     } catch (RuntimeException e) {
+      socket.close();
       throw e;
-    } catch (Throwable t) {
-      throw new AssertionError(t);
     }
+    return socket;
   }
 
-  private void configure(boolean ipv6, InetSocketAddress local) throws Throwable {
+  private static long call(String function, long... arguments) {
+    return NativeFunctions.call(
+        Libc.find(function), function, ErrorConvention.MINUS_ONE, arguments);
+  }
+
+  private void configure(boolean ipv6, InetSocketAddress local) {
     if (ipv6) {
       option(IPPROTO_IPV6, IPV6_V6ONLY, 1);
       option(IPPROTO_IPV6, IPV6_MTU_DISCOVER, IP_PMTUDISC_DO);
@@ -141,11 +114,10 @@ public final class UdpSocket implements AutoCloseable {
       option(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
     }
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = arena.allocate(CAPTURE);
       MemorySegment address = SocketAddresses.write(local, arena);
-      if ((int) BIND.invokeExact(capture, descriptor, address, (int) address.byteSize()) != 0) {
-        throw new VerbsException("bind", errno(capture), local.toString());
-      }
+      long _ = call("bind", descriptor, address.address(), address.byteSize());
+    } catch (VerbsException e) {
+      throw Explanation.add(e, local.toString());
     }
   }
 
@@ -155,8 +127,10 @@ public final class UdpSocket implements AutoCloseable {
    */
   public void bufferSize(int bytes) {
     sendBufferSize(bytes);
-    if (setOption(SOL_SOCKET, SO_RCVBUFFORCE, bytes) == Errno.EPERM) {
-      option(SOL_SOCKET, SO_RCVBUF, bytes);
+    try {
+      option(SOL_SOCKET, SO_RCVBUFFORCE, bytes);
+    } catch (VerbsException e) {
+      option(SOL_SOCKET, SO_RCVBUF, bytes); // Without the capability.
     }
   }
 
@@ -183,39 +157,16 @@ public final class UdpSocket implements AutoCloseable {
   }
 
   private void option(int level, int option, int value) {
-    int errno = setOption(level, option, value);
-    if (errno != 0) {
-      throw new VerbsException("setsockopt", errno, "level " + level + ", option " + option);
-    }
+    option(
+        level, option, ByteBuffer.allocate(4).order(ByteOrder.nativeOrder()).putInt(value).array());
   }
 
   private void option(int level, int option, byte[] value) {
     try (Arena arena = Arena.ofConfined()) {
-      int errno =
-          setOption(
-              level, option, arena.allocate(value.length).copyFrom(MemorySegment.ofArray(value)));
-      if (errno != 0) {
-        throw new VerbsException("setsockopt", errno, "level " + level + ", option " + option);
-      }
-    }
-  }
-
-  private int setOption(int level, int option, int value) {
-    try (Arena arena = Arena.ofConfined()) {
-      return setOption(level, option, arena.allocateFrom(JAVA_INT, value));
-    }
-  }
-
-  private int setOption(int level, int option, MemorySegment value) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = arena.allocate(CAPTURE);
-      int result =
-          (int)
-              SETSOCKOPT.invokeExact(
-                  capture, descriptor, level, option, value, (int) value.byteSize());
-      return result == 0 ? 0 : errno(capture);
-    } catch (Throwable t) {
-      throw new AssertionError(t);
+      long address = arena.allocateFrom(JAVA_BYTE, value).address();
+      long _ = call("setsockopt", descriptor, level, option, address, value.length);
+    } catch (VerbsException e) {
+      throw Explanation.add(e, "level " + level + ", option " + option);
     }
   }
 
@@ -231,12 +182,8 @@ public final class UdpSocket implements AutoCloseable {
    * @return how many were sent; if the first was not, the negative errno
    */
   public int send(long messages, int count) {
-    try {
-      int sent = (int) SENDMMSG.invokeExact(sendCapture, descriptor, messages, count, 0);
-      return sent < 0 ? -errno(sendCapture) : sent;
-    } catch (Throwable t) {
-      throw new AssertionError(t);
-    }
+    int sent = (int) Downcall.call(SENDMMSG, sendCapture, descriptor, messages, count, 0, 0, 0);
+    return sent < 0 ? -Downcall.errno(sendCapture) : sent;
   }
 
   /**
@@ -250,16 +197,8 @@ public final class UdpSocket implements AutoCloseable {
     return (int) Call.plain(RECVMMSG, descriptor, messages, count, MSG_DONTWAIT, 0);
   }
 
-  private static int errno(MemorySegment capture) {
-    return (int) ERRNO.get(capture, 0L);
-  }
-
   @Override
   public void close() {
-    try (Arena arena = Arena.ofConfined()) {
-      int _ = (int) CLOSE.invokeExact(arena.allocate(CAPTURE), descriptor);
-    } catch (Throwable t) {
-      throw new AssertionError(t);
-    }
+    Libc.closeQuietly(descriptor);
   }
 }

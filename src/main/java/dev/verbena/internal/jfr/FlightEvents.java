@@ -40,7 +40,7 @@ public final class FlightEvents {
    * @return to be passed to {@link #endCall}
    */
   public static Object beginCall() {
-    return isActive() ? ControlCallEvent.begun() : null;
+    return isActive() ? RecordedEvents.begun(new RecordedEvents.ControlCall()) : null;
   }
 
   /**
@@ -51,8 +51,11 @@ public final class FlightEvents {
    * @param failure why it failed, or null
    */
   public static void endCall(Object begun, String function, Throwable failure) {
-    if (begun != null) {
-      ((ControlCallEvent) begun).finish(function, describe(failure));
+    if (begun != null && RecordedEvents.isDue(begun)) {
+      RecordedEvents.ControlCall event = (RecordedEvents.ControlCall) begun;
+      event.function = function;
+      event.failure = describe(failure);
+      event.commit();
     }
   }
 
@@ -62,7 +65,7 @@ public final class FlightEvents {
    * @return to be passed to {@link #endRegistration}
    */
   public static Object beginRegistration() {
-    return isActive() ? MemoryRegistrationEvent.begun() : null;
+    return isActive() ? RecordedEvents.begun(new RecordedEvents.MemoryRegistration()) : null;
   }
 
   /**
@@ -80,9 +83,13 @@ public final class FlightEvents {
       long length,
       Set<? extends Enum<?>> access,
       VerbsException failure) {
-    if (begun != null) {
-      String flags = access.stream().map(Enum::name).sorted().collect(Collectors.joining(" "));
-      ((MemoryRegistrationEvent) begun).finish(device.toString(), length, flags, describe(failure));
+    if (begun != null && RecordedEvents.isDue(begun)) {
+      RecordedEvents.MemoryRegistration event = (RecordedEvents.MemoryRegistration) begun;
+      event.device = device.toString();
+      event.length = length;
+      event.access = access.stream().map(Enum::name).sorted().collect(Collectors.joining(" "));
+      event.failure = describe(failure);
+      event.commit();
     }
   }
 
@@ -92,7 +99,7 @@ public final class FlightEvents {
    * @return to be passed to {@link #endTransition}
    */
   public static Object beginTransition() {
-    return isActive() ? QueuePairTransitionEvent.begun() : null;
+    return isActive() ? RecordedEvents.begun(new RecordedEvents.QueuePairTransition()) : null;
   }
 
   /**
@@ -114,15 +121,15 @@ public final class FlightEvents {
       Object from,
       Object to,
       VerbsException failure) {
-    if (begun != null) {
-      ((QueuePairTransitionEvent) begun)
-          .finish(
-              device.toString(),
-              number,
-              type.toString(),
-              from.toString(),
-              to.toString(),
-              describe(failure));
+    if (begun != null && RecordedEvents.isDue(begun)) {
+      RecordedEvents.QueuePairTransition event = (RecordedEvents.QueuePairTransition) begun;
+      event.device = device.toString();
+      event.queuePair = number;
+      event.type = type.toString();
+      event.from = from.toString();
+      event.to = to.toString();
+      event.failure = describe(failure);
+      event.commit();
     }
   }
 
@@ -132,7 +139,7 @@ public final class FlightEvents {
    * @return to be passed to {@link #endWait}
    */
   public static Object beginWait() {
-    return isActive() ? ChannelWaitEvent.begun() : null;
+    return isActive() ? RecordedEvents.begun(new RecordedEvents.ChannelWait()) : null;
   }
 
   /**
@@ -143,8 +150,11 @@ public final class FlightEvents {
    * @param found whether there was an event
    */
   public static void endWait(Object begun, Object channel, boolean found) {
-    if (begun != null) {
-      ((ChannelWaitEvent) begun).finish(channel.toString(), found);
+    if (begun != null && RecordedEvents.isDue(begun)) {
+      RecordedEvents.ChannelWait event = (RecordedEvents.ChannelWait) begun;
+      event.channel = channel.toString();
+      event.found = found;
+      event.commit();
     }
   }
 
@@ -156,8 +166,13 @@ public final class FlightEvents {
    * @param object what the event concerns
    */
   public static void asynchronous(Object device, Object type, Object object) {
-    if (isActive()) {
-      AsynchronousEvent.record(device, type, object);
+    if (isActive()
+        && RecordedEvents.enabled(new RecordedEvents.Asynchronous())
+            instanceof RecordedEvents.Asynchronous recorded) {
+      recorded.device = device.toString();
+      recorded.type = type.toString();
+      recorded.object = object.toString();
+      recorded.commit();
     }
   }
 
@@ -168,8 +183,12 @@ public final class FlightEvents {
    * @param queuePair the queue pair, or null if it is not known
    */
   public static void connected(Object id, Object queuePair) {
-    if (isActive()) {
-      ConnectionEstablishedEvent.record(id, queuePair);
+    if (isActive()
+        && RecordedEvents.enabled(new RecordedEvents.ConnectionEstablished())
+            instanceof RecordedEvents.ConnectionEstablished recorded) {
+      recorded.connection = id.toString();
+      recorded.queuePair = queuePair == null ? null : queuePair.toString();
+      recorded.commit();
     }
   }
 
@@ -182,8 +201,14 @@ public final class FlightEvents {
    * @param reason the reason in words
    */
   public static void ended(Object id, Object event, int status, String reason) {
-    if (isActive()) {
-      ConnectionEndedEvent.record(id, event, status, reason);
+    if (isActive()
+        && RecordedEvents.enabled(new RecordedEvents.ConnectionEnded())
+            instanceof RecordedEvents.ConnectionEnded recorded) {
+      recorded.connection = id.toString();
+      recorded.event = event.toString();
+      recorded.status = status;
+      recorded.reason = reason;
+      recorded.commit();
     }
   }
 
@@ -196,8 +221,14 @@ public final class FlightEvents {
    * @param reason why
    */
   public static void transport(String channel, Object address, String transport, String reason) {
-    if (isActive()) {
-      SocketTransportEvent.record(channel, address, transport, reason);
+    if (isActive()
+        && RecordedEvents.enabled(new RecordedEvents.SocketTransport())
+            instanceof RecordedEvents.SocketTransport recorded) {
+      recorded.channel = channel;
+      recorded.address = address.toString();
+      recorded.transport = transport;
+      recorded.reason = reason;
+      recorded.commit();
     }
   }
 

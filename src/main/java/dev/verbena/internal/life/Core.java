@@ -125,7 +125,7 @@ public final class Core {
    * @param creation creates the C object and returns its address; closing a parent there throws an
    *     exception
    * @param destruction destroys the C object; throws an exception if that fails
-   * @param constructor returns the owner, which {@linkplain #owner(AutoCloseable) tells the core}
+   * @param constructor returns the owner, which {@linkplain #owner tells the core}
    * @return the owner
    * @throws IllegalStateException if a parent is closed; nothing is created
    */

@@ -1,12 +1,13 @@
 package dev.verbena.internal.mlx5;
 
+import static dev.verbena.internal.calls.SendWorkRequest.*;
+
 import dev.verbena.Errno;
 import dev.verbena.internal.calls.DirectQueues;
 import dev.verbena.internal.foreign.Block;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.StackSpace;
 import dev.verbena.raw.ibv_mw;
-import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;
 import java.lang.invoke.VarHandle;
 
@@ -16,32 +17,6 @@ import java.lang.invoke.VarHandle;
  */
 final class SendQueue {
   private static final int BLOCK_SHIFT = 6;
-
-  private static final long ID = ibv_send_wr.wr_id$offset();
-  private static final long NEXT = ibv_send_wr.next$offset();
-  private static final long SGES = ibv_send_wr.sg_list$offset();
-  private static final long SGE_COUNT = ibv_send_wr.num_sge$offset();
-  private static final long OPCODE = ibv_send_wr.opcode$offset();
-  private static final long FLAGS = ibv_send_wr.send_flags$offset();
-  private static final long IMMEDIATE = ibv_send_wr.imm_data$offset();
-  private static final long INVALIDATED_KEY = ibv_send_wr.invalidate_rkey$offset();
-  private static final long WR = ibv_send_wr.wr$offset();
-  private static final long RDMA = WR + ibv_send_wr.wr.rdma$offset();
-  private static final long RDMA_ADDRESS = RDMA + ibv_send_wr.wr.rdma.remote_addr$offset();
-  private static final long RDMA_KEY = RDMA + ibv_send_wr.wr.rdma.rkey$offset();
-  private static final long ATOMIC = WR + ibv_send_wr.wr.atomic$offset();
-  private static final long ATOMIC_ADDRESS = ATOMIC + ibv_send_wr.wr.atomic.remote_addr$offset();
-  private static final long ATOMIC_KEY = ATOMIC + ibv_send_wr.wr.atomic.rkey$offset();
-  private static final long COMPARE_ADD = ATOMIC + ibv_send_wr.wr.atomic.compare_add$offset();
-  private static final long SWAP = ATOMIC + ibv_send_wr.wr.atomic.swap$offset();
-  private static final long UD = WR + ibv_send_wr.wr.ud$offset();
-  private static final long UD_HANDLE = UD + ibv_send_wr.wr.ud.ah$offset();
-  private static final long UD_NUMBER = UD + ibv_send_wr.wr.ud.remote_qpn$offset();
-  private static final long UD_KEY = UD + ibv_send_wr.wr.ud.remote_qkey$offset();
-  private static final long BIND = ibv_send_wr.bind_mw$offset();
-  private static final long BIND_WINDOW = BIND + ibv_send_wr.bind_mw.mw$offset();
-  private static final long BIND_KEY = BIND + ibv_send_wr.bind_mw.rkey$offset();
-  private static final long BIND_INFO = BIND + ibv_send_wr.bind_mw.bind_info$offset();
 
   private static final int FENCE = rdma_h.IBV_SEND_FENCE();
   private static final int SIGNALED = rdma_h.IBV_SEND_SIGNALED();
@@ -150,7 +125,7 @@ final class SendQueue {
       long request = Block.known(first);
       do {
         if (posted - completed + requests >= maxRequests
-            || Memory.getInt(request + SGE_COUNT) > maxSges) {
+            || Memory.getInt(request + NUM_SGE) > maxSges) {
           errno = Errno.ENOMEM;
           break;
         }
@@ -161,7 +136,7 @@ final class SendQueue {
           errno = -units;
           break;
         }
-        ids[start] = Memory.getLong(request + ID);
+        ids[start] = Memory.getLong(request + WR_ID);
         ordinals[start] = posted + requests;
         now += (units + 3) >> 2;
         bell = control;
@@ -259,8 +234,8 @@ final class SendQueue {
 
   /** Writes the data segments of the SGEs; those of length 0 have none. */
   private int gather(long request, int opcode, long start) {
-    int count = Memory.getInt(request + SGE_COUNT);
-    long sges = Block.known(Memory.getLong(request + SGES));
+    int count = Memory.getInt(request + NUM_SGE);
+    long sges = Block.known(Memory.getLong(request + SG_LIST));
     if (count != 1) {
       return gatherAll(sges, count, start);
     }
@@ -292,10 +267,10 @@ final class SendQueue {
 
   /** Copies the data of the SGEs behind a length of four bytes. */
   private int inline(long request, long start) {
-    long sge = Memory.getLong(request + SGES);
+    long sge = Memory.getLong(request + SG_LIST);
     long at = start + Integer.BYTES;
     int total = 0;
-    for (int i = Memory.getInt(request + SGE_COUNT); i > 0; i--, sge += Segments.SIZE) {
+    for (int i = Memory.getInt(request + NUM_SGE); i > 0; i--, sge += Segments.SIZE) {
       int length = Segments.length(sge);
       if (length < 0 || length > maxInlineData - total) {
         return -Errno.ENOMEM;

@@ -7,7 +7,6 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Timer;
-import dev.verbena.soft.engine.TimerQueue;
 import dev.verbena.soft.wire.CmDatagram;
 import dev.verbena.soft.wire.CmMessage;
 import dev.verbena.soft.wire.CmMessage.Drep;
@@ -107,33 +106,6 @@ public final class CmExchange {
 
   private int maxRetries = CmTimers.RETRIES;
 
-  /** Sends a message again, or ends TIMEWAIT. */
-  private final class Deadline extends Timer {
-    Deadline(TimerQueue queue) {
-      super(queue);
-    }
-
-    @Override
-    public void expired() {
-      if (state == State.TIMEWAIT) {
-        if (isKept) {
-          agent.timewait.release(destination());
-        }
-        agent.remove(CmExchange.this);
-        state = State.IDLE;
-        tell(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), 0, CmEvent.NOTHING);
-      } else if (port.device.isStopped() && !port.device.isRemoved()) {
-        await(response);
-      } else if (triesLeft-- > 0) {
-        isPostponed = false;
-        agent.send(CmExchange.this, last);
-        await(response);
-      } else {
-        giveUp();
-      }
-    }
-  }
-
   private CmExchange(CmAgent agent, CmId owner, SoftPort port, Path path) {
     this.agent = agent;
     this.owner = owner;
@@ -141,7 +113,7 @@ public final class CmExchange {
     this.path = path;
     this.id = agent.newId();
     this.ownPsn = owner.startingPsn;
-    this.timer = new Deadline(agent.timers());
+    this.timer = new Timer(agent.timers(), this::overdue);
     this.response = agent.times().response();
   }
 
@@ -448,6 +420,26 @@ public final class CmExchange {
 
   private void await(int exponent) {
     timer.start(agent.now() + CmTimers.nanos(exponent));
+  }
+
+  /** Sends a message again, or ends TIMEWAIT. */
+  private void overdue() {
+    if (state == State.TIMEWAIT) {
+      if (isKept) {
+        agent.timewait.release(destination());
+      }
+      agent.remove(this);
+      state = State.IDLE;
+      tell(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), 0, CmEvent.NOTHING);
+    } else if (port.device.isStopped() && !port.device.isRemoved()) {
+      await(response);
+    } else if (triesLeft-- > 0) {
+      isPostponed = false;
+      agent.send(this, last);
+      await(response);
+    } else {
+      giveUp();
+    }
   }
 
   private void giveUp() {

@@ -7,7 +7,6 @@ import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Timer;
-import dev.verbena.soft.engine.TimerQueue;
 import dev.verbena.soft.wire.CmHeader;
 import dev.verbena.soft.wire.CmMessage;
 import dev.verbena.soft.wire.CmMessage.Offer;
@@ -116,20 +115,13 @@ public final class CmId {
     this.channel = channel;
     this.portSpace = portSpace;
     this.queuePairType = queuePairType;
-    this.resolution = new Resolution(manager.timers());
+    this.resolution = new Timer(manager.timers(), this::unresolved);
   }
 
   /** Ends an address resolution that had no answer. */
-  private final class Resolution extends Timer {
-    Resolution(TimerQueue queue) {
-      super(queue);
-    }
-
-    @Override
-    public void expired() {
-      state = State.ADDRESS_BOUND;
-      tell(rdma_h.RDMA_CM_EVENT_ADDR_ERROR(), -Errno.ETIMEDOUT, CmEvent.NOTHING);
-    }
+  private void unresolved() {
+    state = State.ADDRESS_BOUND;
+    tell(rdma_h.RDMA_CM_EVENT_ADDR_ERROR(), -Errno.ETIMEDOUT, CmEvent.NOTHING);
   }
 
   public boolean isDatagram() {

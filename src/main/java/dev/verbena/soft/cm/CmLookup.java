@@ -5,7 +5,6 @@ import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Timer;
-import dev.verbena.soft.engine.TimerQueue;
 import dev.verbena.soft.wire.CmDatagram;
 import dev.verbena.soft.wire.CmMessage.Path;
 import dev.verbena.soft.wire.CmMessage.SidrRep;
@@ -30,24 +29,6 @@ final class CmLookup {
   private boolean isOver;
   private int triesLeft = CmTimers.RETRIES;
 
-  /** Sends the request again. */
-  private final class Deadline extends Timer {
-    Deadline(TimerQueue queue) {
-      super(queue);
-    }
-
-    @Override
-    public void expired() {
-      if (triesLeft-- > 0) {
-        send();
-      } else {
-        finish();
-        owner.connectionEvent(
-            rdma_h.RDMA_CM_EVENT_UNREACHABLE(), -Errno.ETIMEDOUT, CmEvent.NOTHING);
-      }
-    }
-  }
-
   private CmLookup(
       CmAgent agent, CmId owner, SoftPort port, Path path, CmDatagram request, boolean isActive) {
     this.agent = agent;
@@ -57,7 +38,7 @@ final class CmLookup {
     this.request = request;
     this.id = ((SidrReq) request.message()).id();
     this.isActive = isActive;
-    this.timer = new Deadline(agent.timers());
+    this.timer = new Timer(agent.timers(), this::overdue);
   }
 
   /** Creates the active end, and sends a SIDR REQ. */
@@ -88,6 +69,16 @@ final class CmLookup {
   private void send() {
     agent.send(port, path, request);
     timer.start(agent.now() + CmTimers.nanos(agent.times().response()));
+  }
+
+  /** Sends the request again. */
+  private void overdue() {
+    if (triesLeft-- > 0) {
+      send();
+    } else {
+      finish();
+      owner.connectionEvent(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), -Errno.ETIMEDOUT, CmEvent.NOTHING);
+    }
   }
 
   /** Sends the answer. */

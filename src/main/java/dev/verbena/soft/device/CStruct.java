@@ -49,6 +49,11 @@ public final class CStruct {
     return memory.byteSize();
   }
 
+  /** Whether it has a field, also one of a nested struct. */
+  boolean has(String field) {
+    return Abi.current().hasField(raw, field);
+  }
+
   private long offset(String field) {
     return Abi.current().offsetOf(raw, field);
   }

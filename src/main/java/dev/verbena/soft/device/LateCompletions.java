@@ -11,7 +11,7 @@ import java.util.Objects;
  * queue or of a receive queue keep their order; others pass them. Those that are due at the same
  * time arrive together, with one event.
  */
-final class LateCompletions extends Timer {
+final class LateCompletions {
   private record Late(Completion completion, boolean solicited, long due) {
     boolean isOfStream(Completion other) {
       return Objects.equals(completion.owner, other.owner)
@@ -21,12 +21,13 @@ final class LateCompletions extends Timer {
 
   private final SoftCompletionQueue queue;
   private final Delays delays;
+  private final Timer timer;
   private final List<Late> waiting = new ArrayList<>();
 
   LateCompletions(SoftCompletionQueue queue, Delays delays) {
-    super(queue.device.engine.timers());
     this.queue = queue;
     this.delays = delays;
+    timer = new Timer(queue.device.engine.timers(), this::expired);
   }
 
   private static boolean isReceive(Completion completion) {
@@ -53,15 +54,14 @@ final class LateCompletions extends Timer {
     Completion copy = new Completion();
     copy.copyOf(completion);
     waiting.add(new Late(copy, solicited, due));
-    if (!isRunning()) {
-      start(due);
+    if (!timer.isRunning()) {
+      timer.start(due);
     }
     return true;
   }
 
   /** Adds all that wait: the first is due, the others come early rather than late. */
-  @Override
-  public void expired() {
+  private void expired() {
     List<Late> due = List.copyOf(waiting);
     waiting.clear();
     boolean event = false;
@@ -71,6 +71,10 @@ final class LateCompletions extends Timer {
     if (event) {
       queue.announce();
     }
+  }
+
+  void stop() {
+    timer.stop();
   }
 
   /** Discards those of a queue pair that is reset or destroyed. */

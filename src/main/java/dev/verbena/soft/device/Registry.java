@@ -2,11 +2,13 @@ package dev.verbena.soft.device;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.foreign.Memory;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,30 +26,48 @@ public final class Registry {
 
   private Registry() {}
 
-  /** Adds an object. */
-  public static <T extends SoftObject> T add(T object) {
+  /** Creates an object under the lock of its network, and adds it: its address. */
+  public static long create(SoftDevice device, Supplier<? extends SoftObject> creation) {
+    return device.engine.locked(() -> add(creation.get()).address());
+  }
+
+  /** Adds an object, with a handle if its struct has a field for it. */
+  public static synchronized <T extends SoftObject> T add(T object) {
+    if (object.handleField != null) {
+      int handle = FREE.size() > REST ? FREE.remove() : next++;
+      if (handle >= byHandle.length) {
+        byHandle = Arrays.copyOf(byHandle, 2 * byHandle.length);
+      }
+      byHandle[handle] = object;
+      object.struct.putInt(object.handleField, handle);
+    }
     BY_ADDRESS.put(object.address(), object);
+    object.useAll(1);
+    object.begin();
     return object;
   }
 
-  /** Adds an object whose struct has a field {@code handle}, and sets the field. */
-  public static synchronized <T extends SoftObject> T addWithHandle(T object) {
-    int handle = FREE.size() > REST ? FREE.remove() : next++;
-    if (handle >= byHandle.length) {
-      byHandle = Arrays.copyOf(byHandle, 2 * byHandle.length);
-    }
-    byHandle[handle] = object;
-    object.struct.putInt(object.handleField(), handle);
-    return add(object);
+  /**
+   * Destroys an object.
+   *
+   * @throws VerbsException EINVAL if there is none of this type, EBUSY if others use it
+   */
+  public static void destroy(String function, long address, Class<? extends SoftObject> type) {
+    SoftObject object = at(function, address, type);
+    object.device.engine.locked(
+        () -> {
+          object.requireUnused(function);
+          object.end();
+          remove(object);
+        });
+    object.context.events.forget(object);
   }
 
-  public static void remove(SoftObject object) {
+  /** Removes an object, which ends its use of others. Called under the lock of its network. */
+  public static synchronized void remove(SoftObject object) {
     BY_ADDRESS.remove(object.address());
-  }
-
-  public static synchronized void removeWithHandle(SoftObject object) {
-    int handle = object.struct.getInt(object.handleField());
-    remove(object);
+    object.useAll(-1);
+    int handle = object.handleField == null ? 0 : object.struct.getInt(object.handleField);
     if (handle > 0 && handle < byHandle.length && object.equals(byHandle[handle])) {
       byHandle[handle] = null;
       FREE.add(handle);
@@ -132,9 +152,11 @@ public final class Registry {
     return object == null ? null : object.device;
   }
 
-  /** The object with a handle, or null. */
-  public static @Nullable SoftObject byHandle(int handle) {
+  /** The object whose struct is at an address, by the handle in it; or null. */
+  public static @Nullable SoftObject byHandle(long address, long field) {
     SoftObject[] all = byHandle;
-    return handle > 0 && handle < all.length ? all[handle] : null;
+    int handle = Memory.getInt(address + field);
+    SoftObject found = handle > 0 && handle < all.length ? all[handle] : null;
+    return found != null && found.address() == address ? found : null;
   }
 }

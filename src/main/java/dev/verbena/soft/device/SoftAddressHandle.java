@@ -1,5 +1,7 @@
 package dev.verbena.soft.device;
 
+import dev.verbena.raw.ibv_ah;
+
 /** An address handle. */
 public final class SoftAddressHandle extends SoftObject {
   public final SoftDomain domain;
@@ -8,10 +10,15 @@ public final class SoftAddressHandle extends SoftObject {
   /** The number of its destination in the device. */
   public final int number;
 
-  public SoftAddressHandle(SoftDomain domain, CStruct struct, AddressVector vector) {
-    super(domain.device, struct);
+  public SoftAddressHandle(SoftDomain domain, AddressVector vector) {
+    super(domain.context, domain.struct(ibv_ah.layout()), domain);
     this.domain = domain;
     this.vector = vector;
     this.number = domain.peers.add(vector.destination());
+  }
+
+  @Override
+  protected void end() {
+    domain.peers.remove(vector.destination());
   }
 }

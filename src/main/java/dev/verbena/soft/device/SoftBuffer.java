@@ -8,7 +8,7 @@ public final class SoftBuffer extends SoftObject {
   public final MemorySegment memory;
 
   public SoftBuffer(SoftObject owner, CStruct struct, MemorySegment memory) {
-    super(owner.device, struct);
+    super(owner.context, struct, owner);
     this.owner = owner;
     this.memory = memory;
   }
@@ -16,6 +16,13 @@ public final class SoftBuffer extends SoftObject {
   /** Whether a range lies within it. */
   public boolean covers(long offset, long length) {
     return offset >= 0 && length >= 0 && length <= memory.byteSize() - offset;
+  }
+
+  @Override
+  protected void end() {
+    if (owner instanceof SoftContext) {
+      device.freeDeviceMemory += memory.byteSize();
+    }
   }
 
   @Override

@@ -1,11 +1,11 @@
 package dev.verbena.soft.device;
 
 import dev.verbena.internal.io.EventFile;
+import dev.verbena.raw.ibv_comp_channel;
 import org.jspecify.annotations.Nullable;
 
 /** A completion event channel. */
 public final class SoftChannel extends SoftObject {
-  public final SoftContext context;
   private final EventFile file;
 
   /** The queues that have events, in order, linked by {@code nextWithEvents}. */
@@ -13,10 +13,19 @@ public final class SoftChannel extends SoftObject {
 
   private @Nullable SoftCompletionQueue last;
 
-  public SoftChannel(SoftContext context, CStruct struct, EventFile file) {
-    super(context.device, struct);
-    this.context = context;
+  public SoftChannel(SoftContext context, EventFile file) {
+    super(
+        context,
+        context.struct(ibv_comp_channel.layout()).putInt("fd", file.descriptor()),
+        context);
     this.file = file;
+  }
+
+  /** Counts in the struct, too, as libibverbs does. */
+  @Override
+  public void use(int change) {
+    super.use(change);
+    struct.putInt("refcnt", struct.getInt("refcnt") + change);
   }
 
   /** Adds a completion event of a queue. Allocates nothing: the Java heap may be full. */

@@ -1,5 +1,6 @@
 package dev.verbena.soft.device;
 
+import dev.verbena.raw.ibv_comp_cntr;
 import dev.verbena.raw.rdma_h;
 
 /** A completion counter ({@code struct ibv_comp_cntr}). */
@@ -12,14 +13,12 @@ public final class SoftCompletionCounter extends SoftObject {
           | rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_WRITE()
           | rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE();
 
-  public final SoftContext context;
   private final boolean countsBytes;
   public long value;
   public long errors;
 
-  public SoftCompletionCounter(SoftContext context, CStruct struct, boolean countsBytes) {
-    super(context.device, struct);
-    this.context = context;
+  public SoftCompletionCounter(SoftContext context, boolean countsBytes) {
+    super(context, context.struct(ibv_comp_cntr.layout()), context);
     this.countsBytes = countsBytes;
   }
 

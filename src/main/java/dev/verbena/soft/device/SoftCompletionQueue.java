@@ -22,7 +22,6 @@ public final class SoftCompletionQueue extends SoftObject {
   /** The {@code struct efadv_cq}, or null. */
   public @Nullable MemorySegment efa;
 
-  public final SoftContext context;
   public final @Nullable SoftChannel channel;
 
   /** Guards the ring. A monitor: a thread that waits for it allocates nothing. */
@@ -72,26 +71,16 @@ public final class SoftCompletionQueue extends SoftObject {
 
   public SoftCompletionQueue(
       SoftContext context, CStruct struct, @Nullable SoftChannel channel, int capacity) {
-    super(context.device, struct);
-    this.context = context;
+    super(context, struct, context, channel);
     this.channel = channel;
     ring = new Completion[capacity];
     late = new LateCompletions(this, device.delays);
-    moderation =
-        new Timer(device.engine.timers()) {
-          @Override
-          public void expired() {
-            announceModerated();
-          }
-        };
+    moderation = new Timer(device.engine.timers(), this::announceModerated);
   }
 
   /** The queue whose {@code ibv_cq} is at an address, or null. */
   public static @Nullable SoftCompletionQueue at(long address) {
-    return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftCompletionQueue queue
-            && queue.address() == address
-        ? queue
-        : null;
+    return Registry.byHandle(address, HANDLE) instanceof SoftCompletionQueue queue ? queue : null;
   }
 
   int capacity() {
@@ -364,7 +353,9 @@ public final class SoftCompletionQueue extends SoftObject {
     }
   }
 
-  public void close() {
+  /** Ends its timers and events; those that were taken may be acknowledged later. */
+  @Override
+  public void end() {
     moderation.stop();
     late.stop();
     if (channel != null) {

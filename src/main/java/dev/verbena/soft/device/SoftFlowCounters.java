@@ -1,5 +1,6 @@
 package dev.verbena.soft.device;
 
+import dev.verbena.raw.ibv_counters;
 import dev.verbena.raw.rdma_h;
 import java.util.Arrays;
 
@@ -7,17 +8,14 @@ import java.util.Arrays;
 public final class SoftFlowCounters extends SoftObject {
   public static final int MAX_INDEX = 31;
 
-  public final SoftContext context;
-
   /** What is read at each index, or -1. */
   private final int[] descriptions = new int[MAX_INDEX + 1];
 
   private long packets;
   private long bytes;
 
-  public SoftFlowCounters(SoftContext context, CStruct struct) {
-    super(context.device, struct);
-    this.context = context;
+  public SoftFlowCounters(SoftContext context) {
+    super(context, context.struct(ibv_counters.layout()), context);
     Arrays.fill(descriptions, -1);
   }
 

@@ -1,7 +1,6 @@
 package dev.verbena.soft.device;
 
 import dev.verbena.internal.foreign.Abi;
-import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_srq;
 import dev.verbena.raw.rdma_h;
 import org.jspecify.annotations.Nullable;
@@ -14,32 +13,63 @@ public final class SoftSharedQueue extends SoftObject {
   public final ReceiveQueue requests;
 
   /** The number of an XRC shared receive queue, or 0. */
-  public int number;
+  public final int number;
 
   /** The domain of an XRC shared receive queue, or null. */
-  public @Nullable SoftXrcDomain xrcDomain;
+  private final @Nullable SoftXrcDomain xrcDomain;
 
   /** The tags of a queue with tag matching, or null. */
-  public @Nullable TagList tags;
+  public final @Nullable TagList tags;
 
   /** The completion queue of a queue for XRC or with tag matching, or null. */
-  public @Nullable SoftCompletionQueue completionQueue;
+  public final @Nullable SoftCompletionQueue completionQueue;
 
   /** Below how many requests the limit event is due; 0 for none. */
   private int limit;
 
-  public SoftSharedQueue(SoftDomain domain, CStruct struct, ReceiveQueue requests) {
-    super(domain.device, struct);
+  /**
+   * A queue.
+   *
+   * @param xrcDomain for XRC, otherwise null
+   * @param completionQueue for XRC and tag matching, otherwise null
+   * @param tags for tag matching, otherwise null
+   */
+  public SoftSharedQueue(
+      SoftDomain domain,
+      CStruct struct,
+      ReceiveQueue requests,
+      @Nullable SoftXrcDomain xrcDomain,
+      @Nullable SoftCompletionQueue completionQueue,
+      @Nullable TagList tags) {
+    super(domain.context, struct, domain, xrcDomain, completionQueue);
     this.domain = domain;
     this.requests = requests;
+    this.xrcDomain = xrcDomain;
+    this.completionQueue = completionQueue;
+    this.tags = tags;
+    number = xrcDomain == null ? 0 : device.newSharedQueueNumber();
+  }
+
+  @Override
+  protected void begin() {
+    if (xrcDomain != null) {
+      xrcDomain.root.add(this);
+    }
+  }
+
+  @Override
+  protected void end() {
+    if (xrcDomain != null) {
+      xrcDomain.root.remove(this);
+    }
+    if (completionQueue != null) {
+      completionQueue.forget(this);
+    }
   }
 
   /** The queue whose {@code ibv_srq} is at an address, or null. */
   public static @Nullable SoftSharedQueue at(long address) {
-    return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftSharedQueue queue
-            && queue.address() == address
-        ? queue
-        : null;
+    return Registry.byHandle(address, HANDLE) instanceof SoftSharedQueue queue ? queue : null;
   }
 
   public int limit() {
@@ -60,7 +90,7 @@ public final class SoftSharedQueue extends SoftObject {
   private void checkLimit() {
     if (limit > 0 && requests.size() < limit) {
       limit = 0;
-      domain.context.events.add(rdma_h.IBV_EVENT_SRQ_LIMIT_REACHED(), this);
+      context.events.add(rdma_h.IBV_EVENT_SRQ_LIMIT_REACHED(), this);
     }
   }
 

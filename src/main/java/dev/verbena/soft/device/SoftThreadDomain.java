@@ -1,11 +1,10 @@
 package dev.verbena.soft.device;
 
+import dev.verbena.raw.ibv_td;
+
 /** A thread domain. */
 public final class SoftThreadDomain extends SoftObject {
-  public final SoftContext context;
-
-  public SoftThreadDomain(SoftContext context, CStruct struct) {
-    super(context.device, struct);
-    this.context = context;
+  public SoftThreadDomain(SoftContext context) {
+    super(context, context.struct(ibv_td.layout()), context);
   }
 }

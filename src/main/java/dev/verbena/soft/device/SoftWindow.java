@@ -1,5 +1,6 @@
 package dev.verbena.soft.device;
 
+import dev.verbena.raw.ibv_mw;
 import org.jspecify.annotations.Nullable;
 
 /** A memory window. */
@@ -15,8 +16,14 @@ public final class SoftWindow extends SoftObject {
 
   private boolean deallocated;
 
-  public SoftWindow(SoftDomain domain, CStruct struct, int type) {
-    super(domain.device, struct);
+  public SoftWindow(SoftDomain domain, int type) {
+    super(
+        domain.context,
+        domain
+            .struct(ibv_mw.layout())
+            .putInt("rkey", domain.device.keys.reserve())
+            .putInt("type", type),
+        domain);
     this.domain = domain;
     this.type = type;
   }
@@ -26,9 +33,11 @@ public final class SoftWindow extends SoftObject {
   }
 
   /** Ends the binding; requests that are posted already cannot bind it any more. */
-  public void deallocate() {
+  @Override
+  protected void end() {
     unbind();
     deallocated = true;
+    device.keys.release(key());
   }
 
   public boolean isDeallocated() {
@@ -40,9 +49,9 @@ public final class SoftWindow extends SoftObject {
     if (region != null) {
       device.keys.remove(bound.key);
       if (bound.owner != null) {
-        bound.owner.users--;
+        bound.owner.use(-1);
       }
-      region.users--;
+      region.use(-1);
       region = null;
       bound = null;
     }
@@ -53,9 +62,9 @@ public final class SoftWindow extends SoftObject {
     unbind();
     region = to;
     bound = key;
-    to.users++;
+    to.use(1);
     if (key.owner != null) {
-      key.owner.users++; // It is not destroyed before the window is unbound.
+      key.owner.use(1); // It is not destroyed before the window is unbound.
     }
     device.keys.put(key);
   }

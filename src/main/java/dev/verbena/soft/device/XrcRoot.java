@@ -8,6 +8,7 @@ public final class XrcRoot {
   /** What identifies the file, or null for a domain of its own. */
   public final @Nullable Object file;
 
+  /** By how many domains; the last one of a file removes it from the files. */
   public int opened;
 
   private final IntMap<SoftSharedQueue> queues = new IntMap<>();

@@ -1,8 +1,9 @@
 package dev.verbena.soft.engine;
 
 /** A timer: an action at a time, unless it is stopped before. Used under the network's lock. */
-public abstract class Timer {
+public final class Timer {
   private final TimerQueue queue;
+  private final Runnable action;
 
   /** When, in nanoseconds of the network's clock. */
   long deadline;
@@ -10,27 +11,34 @@ public abstract class Timer {
   /** Its place in the queue, or -1. */
   int index = -1;
 
-  public Timer(TimerQueue queue) {
+  /**
+   * Creates a timer.
+   *
+   * @param action runs when the time has come; the timer no longer runs then
+   */
+  public Timer(TimerQueue queue, Runnable action) {
     this.queue = queue;
+    this.action = action;
   }
 
-  public final boolean isRunning() {
+  public boolean isRunning() {
     return index >= 0;
   }
 
   /** Starts it, or starts it anew. */
-  public final void start(long newDeadline) {
+  public void start(long newDeadline) {
     stop();
     deadline = newDeadline;
     queue.add(this);
   }
 
-  public final void stop() {
+  public void stop() {
     if (index >= 0) {
       queue.remove(this);
     }
   }
 
-  /** Called when the time has come; the timer no longer runs then. */
-  public abstract void expired();
+  void expire() {
+    action.run();
+  }
 }

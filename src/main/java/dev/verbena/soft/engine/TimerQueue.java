@@ -25,7 +25,7 @@ public final class TimerQueue {
     while (size > 0 && heap[0].deadline - now <= 0) {
       Timer timer = heap[0];
       remove(timer);
-      timer.expired();
+      timer.expire();
     }
   }
 

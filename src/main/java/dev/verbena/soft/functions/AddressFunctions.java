@@ -3,7 +3,6 @@ package dev.verbena.soft.functions;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
-import dev.verbena.raw.ibv_ah;
 import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
@@ -27,15 +26,11 @@ final class AddressFunctions {
   public long ibv_create_ah(long pd, long attributes) {
     SoftDomain domain = MemoryFunctions.domain("ibv_create_ah", pd);
     AddressVector vector = AddressVector.read("ibv_create_ah", domain.device, attributes);
-    return domain.device.engine.locked(
+    return Registry.create(
+        domain.device,
         () -> {
           requireRoom(domain.device);
-          CStruct struct =
-              CStruct.allocate(ibv_ah.layout())
-                  .putLong("context", domain.context.address())
-                  .putLong("pd", pd);
-          domain.users++;
-          return Registry.addWithHandle(new SoftAddressHandle(domain, struct, vector)).address();
+          return new SoftAddressHandle(domain, vector);
         });
   }
 
@@ -50,13 +45,7 @@ final class AddressFunctions {
   }
 
   public void ibv_destroy_ah(long address) {
-    SoftAddressHandle handle = Registry.at("ibv_destroy_ah", address, SoftAddressHandle.class);
-    handle.device.engine.locked(
-        () -> {
-          handle.domain.users--;
-          handle.domain.peers.remove(handle.vector.destination());
-          Registry.removeWithHandle(handle);
-        });
+    Registry.destroy("ibv_destroy_ah", address, SoftAddressHandle.class);
   }
 
   public void ibv_init_ah_from_wc(long context, byte port, long wc, long grh, long attributes) {

@@ -41,33 +41,26 @@ final class BufferFunctions {
           function, Errno.EINVAL, "1 to " + SoftDevice.MAX_DEVICE_MEMORY + " bytes, not " + length);
     }
     MemorySegment memory = allocate(function, length, 1L << alignment);
-    return owner.device.engine.locked(
+    return Registry.create(
+        owner.device,
         () -> {
           if (length > owner.device.freeDeviceMemory) {
             throw new VerbsException(function, Errno.ENOMEM, "device memory is used up");
           }
           owner.device.freeDeviceMemory -= length;
-          owner.users++;
           CStruct struct =
-              CStruct.allocate(ibv_dm.layout())
-                  .putLong("context", context)
-                  .putLong("memcpy_to_dm", FunctionTable.pointer("memcpy_to_dm").address())
-                  .putLong("memcpy_from_dm", FunctionTable.pointer("memcpy_from_dm").address())
+              owner
+                  .struct(ibv_dm.layout())
+                  .putLong("memcpy_to_dm", Pointers.to("memcpy_to_dm").address())
+                  .putLong("memcpy_from_dm", Pointers.to("memcpy_from_dm").address())
                   .putInt("comp_mask", rdma_h.IBV_DM_MASK_HANDLE());
-          return Registry.addWithHandle(new SoftBuffer(owner, struct, memory)).address();
+          return new SoftBuffer(owner, struct, memory);
         });
   }
 
   /** The pointer behind {@code ibv_free_dm}. */
   public int free_dm(long address) {
-    SoftBuffer buffer = Registry.at("ibv_free_dm", address, SoftBuffer.class);
-    buffer.device.engine.locked(
-        () -> {
-          buffer.requireUnused("ibv_free_dm");
-          buffer.device.freeDeviceMemory += buffer.memory.byteSize();
-          buffer.owner.users--;
-          Registry.removeWithHandle(buffer);
-        });
+    Registry.destroy("ibv_free_dm", address, SoftBuffer.class);
     return 0;
   }
 
@@ -117,22 +110,14 @@ final class BufferFunctions {
     MemorySegment memory = allocate("ibv_alloc_buf", size, PAGE);
     return domain.device.engine.locked(
         () -> {
-          domain.users++;
-          CStruct struct =
-              CStruct.allocate(ibv_dm.layout()).putLong("context", domain.context.address());
+          CStruct struct = domain.context.struct(ibv_dm.layout());
           Memory.putLong(buffer, Registry.add(new SoftBuffer(domain, struct, memory)).address());
           return memory.address();
         });
   }
 
   public void ibv_free_buf(long address) {
-    SoftBuffer buffer = Registry.at("ibv_free_buf", address, SoftBuffer.class);
-    buffer.device.engine.locked(
-        () -> {
-          buffer.requireUnused("ibv_free_buf");
-          buffer.owner.users--;
-          Registry.remove(buffer);
-        });
+    Registry.destroy("ibv_free_buf", address, SoftBuffer.class);
   }
 
   public long ibv_reg_buf_mr(long pd, long buffer, long address, long length, int access) {

@@ -23,6 +23,7 @@ final class CmIdFunctions {
   private static final int MAX_ACK_TIMEOUT = 31;
 
   private final CmManager manager;
+  private final PointerLists deviceLists = new PointerLists();
   private final CmChannelFunctions channels;
   private final CmQueueFunctions queues;
 
@@ -30,6 +31,17 @@ final class CmIdFunctions {
     this.manager = manager;
     this.channels = channels;
     this.queues = queues;
+  }
+
+  // Devices
+
+  public long rdma_get_devices(long numDevices) {
+    return deviceLists.get(
+        manager.devices().stream().map(device -> device.context).toList(), numDevices);
+  }
+
+  public void rdma_free_devices(long list) {
+    deviceLists.free(list);
   }
 
   // Life

@@ -4,7 +4,6 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.io.EventFile;
-import dev.verbena.raw.ibv_comp_channel;
 import dev.verbena.raw.ibv_cq;
 import dev.verbena.raw.ibv_cq_ex;
 import dev.verbena.raw.ibv_cq_init_attr_ex;
@@ -23,15 +22,7 @@ public final class CompletionFunctions {
   public long ibv_create_comp_channel(long context) {
     SoftContext owner = Registry.at("ibv_create_comp_channel", context, SoftContext.class);
     EventFile file = EventFile.open();
-    CStruct struct =
-        CStruct.allocate(ibv_comp_channel.layout())
-            .putLong("context", context)
-            .putInt("fd", file.descriptor());
-    return owner.device.engine.locked(
-        () -> {
-          owner.users++;
-          return Registry.add(new SoftChannel(owner, struct, file)).address();
-        });
+    return Registry.create(owner.device, () -> new SoftChannel(owner, file));
   }
 
   public void ibv_destroy_comp_channel(long address) {
@@ -48,7 +39,6 @@ public final class CompletionFunctions {
                 "ibv_destroy_comp_channel", Errno.EBUSY, queues + " completion queues use it");
           }
           Registry.remove(channel);
-          channel.context.users--;
         });
     channel.close();
   }
@@ -75,7 +65,7 @@ public final class CompletionFunctions {
     String function = "ibv_create_cq";
     SoftContext owner = Registry.at(function, context, SoftContext.class);
     check(function, entries, vector, owner.device.profile);
-    return create(function, owner, CStruct.allocate(ibv_cq.layout()), entries, cqContext, channel)
+    return create(function, owner, owner.struct(ibv_cq.layout()), entries, cqContext, channel)
         .address();
   }
 
@@ -102,19 +92,11 @@ public final class CompletionFunctions {
     SoftChannel channel =
         channelAddress == 0 ? null : Registry.at(function, channelAddress, SoftChannel.class);
     struct
-        .putLong("context", owner.address())
         .putLong("channel", channelAddress)
         .putLong("cq_context", cqContext)
         .putInt("cqe", entries);
     return owner.device.engine.locked(
-        () -> {
-          owner.users++;
-          if (channel != null) {
-            channel.users++;
-            channel.struct.putInt("refcnt", channel.users);
-          }
-          return Registry.addWithHandle(new SoftCompletionQueue(owner, struct, channel, entries));
-        });
+        () -> Registry.add(new SoftCompletionQueue(owner, struct, channel, entries)));
   }
 
   /** The pointer behind {@code ibv_create_cq_ex}. */
@@ -127,7 +109,7 @@ public final class CompletionFunctions {
     SoftContext owner = Registry.at(function, context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_cq_init_attr_ex.layout());
     check(function, attr.getInt("cqe"), attr.getInt("comp_vector"), owner.device.profile);
-    CStruct struct = CStruct.allocate(ibv_cq_ex.layout());
+    CStruct struct = owner.struct(ibv_cq_ex.layout());
     ExtendedPolling.fill(function, struct, attr.getLong("wc_flags"));
     return create(
         function,
@@ -162,19 +144,11 @@ public final class CompletionFunctions {
     queue.device.engine.locked(
         () -> {
           queue.requireUnused("ibv_destroy_cq");
-          queue.close();
+          queue.end();
         });
     // Events are acknowledged by the address of the queue, which must be known until then.
     queue.awaitAcknowledgements();
-    queue.device.engine.locked(
-        () -> {
-          Registry.removeWithHandle(queue);
-          queue.context.users--;
-          if (queue.channel != null) {
-            queue.channel.users--;
-            queue.channel.struct.putInt("refcnt", queue.channel.users);
-          }
-        });
+    queue.device.engine.locked(() -> Registry.remove(queue));
     queue.context.events.forget(queue);
   }
 

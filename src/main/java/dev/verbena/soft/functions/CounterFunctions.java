@@ -3,7 +3,6 @@ package dev.verbena.soft.functions;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
-import dev.verbena.raw.ibv_comp_cntr;
 import dev.verbena.raw.ibv_comp_cntr_caps;
 import dev.verbena.raw.ibv_comp_cntr_init_attr;
 import dev.verbena.raw.ibv_qp_attach_comp_cntr_attr;
@@ -18,10 +17,6 @@ import java.util.function.Consumer;
 
 /** Completion counters. */
 final class CounterFunctions {
-  private static SoftCompletionCounter counter(String function, long address) {
-    return Registry.at(function, address, SoftCompletionCounter.class);
-  }
-
   public void _ibv_query_comp_cntr_caps(long context, long caps, long size) {
     SoftContext _ = Registry.at("_ibv_query_comp_cntr_caps", context, SoftContext.class);
     Memory.at(caps, size).fill((byte) 0);
@@ -40,29 +35,17 @@ final class CounterFunctions {
         || (type != rdma_h.IBV_COMP_CNTR_TYPE_WRS() && type != rdma_h.IBV_COMP_CNTR_TYPE_BYTES())) {
       throw new VerbsException(function, Errno.EINVAL, "type " + type + ", or flags");
     }
-    return owner.device.engine.locked(
-        () -> {
-          owner.users++;
-          CStruct struct = CStruct.allocate(ibv_comp_cntr.layout()).putLong("context", context);
-          return Registry.addWithHandle(
-                  new SoftCompletionCounter(
-                      owner, struct, type == rdma_h.IBV_COMP_CNTR_TYPE_BYTES()))
-              .address();
-        });
+    return Registry.create(
+        owner.device,
+        () -> new SoftCompletionCounter(owner, type == rdma_h.IBV_COMP_CNTR_TYPE_BYTES()));
   }
 
   public void ibv_destroy_comp_cntr(long address) {
-    SoftCompletionCounter counter = counter("ibv_destroy_comp_cntr", address);
-    counter.device.engine.locked(
-        () -> {
-          counter.requireUnused("ibv_destroy_comp_cntr");
-          counter.context.users--;
-          Registry.removeWithHandle(counter);
-        });
+    Registry.destroy("ibv_destroy_comp_cntr", address, SoftCompletionCounter.class);
   }
 
   private static void with(String function, long address, Consumer<SoftCompletionCounter> action) {
-    SoftCompletionCounter counter = counter(function, address);
+    SoftCompletionCounter counter = Registry.at(function, address, SoftCompletionCounter.class);
     counter.device.engine.locked(() -> action.accept(counter));
   }
 

@@ -3,7 +3,6 @@ package dev.verbena.soft.functions;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Abi;
-import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_context_ops;
 import dev.verbena.raw.ibv_device;
@@ -16,21 +15,15 @@ import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.Topology;
 import dev.verbena.soft.engine.Engine;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 
 /** The device list of a network, and opening its devices. */
 final class DeviceFunctions {
   private final Topology network;
   private final Engine engine;
 
-  /** The lists that are in use, by their addresses. */
-  private final Map<Long, MemorySegment> lists = new ConcurrentHashMap<>();
+  private final PointerLists lists = new PointerLists();
 
   DeviceFunctions(Topology network, Engine engine) {
     this.network = network;
@@ -38,20 +31,13 @@ final class DeviceFunctions {
   }
 
   public long ibv_get_device_list(long numDevices) {
-    List<SoftDevice> devices = engine.locked(() -> List.copyOf(network.devices()));
-    MemorySegment list = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, devices.size() + 1L);
-    for (int i = 0; i < devices.size(); i++) {
-      list.setAtIndex(ValueLayout.JAVA_LONG, i, devices.get(i).struct.address());
-    }
-    if (numDevices != 0) {
-      Memory.putInt(numDevices, devices.size());
-    }
-    lists.put(list.address(), list);
-    return list.address();
+    return lists.get(
+        engine.locked(() -> network.devices().stream().map(d -> d.struct.address()).toList()),
+        numDevices);
   }
 
   public void ibv_free_device_list(long list) {
-    lists.remove(list);
+    lists.free(list);
   }
 
   private SoftDevice device(String function, long address) {
@@ -90,11 +76,11 @@ final class DeviceFunctions {
         .putLong("abi_compat", rdma_h.__VERBS_ABI_IS_EXTENDED().address());
     for (MemoryLayout field : ibv_context_ops.layout().memberLayouts()) {
       String name = field.name().orElse("");
-      context.putLong("ops." + name, FunctionTable.pointer(name).address());
+      context.putLong("ops." + name, Pointers.to(name).address());
     }
     for (MemoryLayout field : verbs_context.layout().memberLayouts()) {
       String name = field.name().orElse("");
-      MemorySegment pointer = FunctionTable.pointer(name);
+      MemorySegment pointer = Pointers.to(name);
       if (pointer.address() != 0) {
         outer.putLong(name, pointer.address());
       }

@@ -3,8 +3,6 @@ package dev.verbena.soft.functions;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.ibv_parent_domain_init_attr;
-import dev.verbena.raw.ibv_pd;
-import dev.verbena.raw.ibv_td;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.Registry;
@@ -17,23 +15,12 @@ final class DomainFunctions {
   /** The pointer behind {@code ibv_alloc_td}. */
   public long alloc_td(long context, long attributes) {
     SoftContext owner = Registry.at("ibv_alloc_td", context, SoftContext.class);
-    return owner.device.engine.locked(
-        () -> {
-          owner.users++;
-          CStruct struct = CStruct.allocate(ibv_td.layout()).putLong("context", context);
-          return Registry.add(new SoftThreadDomain(owner, struct)).address();
-        });
+    return Registry.create(owner.device, () -> new SoftThreadDomain(owner));
   }
 
   /** The pointer behind {@code ibv_dealloc_td}. */
   public int dealloc_td(long address) {
-    SoftThreadDomain domain = Registry.at("ibv_dealloc_td", address, SoftThreadDomain.class);
-    domain.device.engine.locked(
-        () -> {
-          domain.requireUnused("ibv_dealloc_td");
-          domain.context.users--;
-          Registry.remove(domain);
-        });
+    Registry.destroy("ibv_dealloc_td", address, SoftThreadDomain.class);
     return 0;
   }
 
@@ -56,17 +43,6 @@ final class DomainFunctions {
         attr.getLong("td") == 0
             ? null
             : Registry.at(function, attr.getLong("td"), SoftThreadDomain.class);
-    return owner.device.engine.locked(
-        () -> {
-          owner.users++;
-          parent.users++;
-          CStruct struct = CStruct.allocate(ibv_pd.layout()).putLong("context", context);
-          SoftDomain made = new SoftDomain(owner, struct, parent);
-          made.thread = thread;
-          if (thread != null) {
-            thread.users++;
-          }
-          return Registry.addWithHandle(made).address();
-        });
+    return Registry.create(owner.device, () -> new SoftDomain(owner, parent, thread));
   }
 }

@@ -23,8 +23,6 @@ import dev.verbena.soft.wire.Gids;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 
 /**
  * The functions of libefa, for devices with the profile of an EFA. Offsets are those of efadv.h,
@@ -52,20 +50,6 @@ final class EfaFunctions {
 
   /** In memory behind {@code struct efadv_cq}: the address of the {@code ibv_cq_ex}. */
   private static final int EFA_QUEUE = 24;
-
-  private static final MemorySegment READ_SGID =
-      pointer("wc_read_sgid", MethodType.methodType(int.class, long.class, long.class));
-  private static final MemorySegment IS_UNSOLICITED =
-      pointer("wc_is_unsolicited", MethodType.methodType(byte.class, long.class));
-
-  private static MemorySegment pointer(String name, MethodType type) {
-    try {
-      return Upcalls.rehearsed(
-          Upcalls.stub(MethodHandles.lookup().findStatic(EfaFunctions.class, name, type)));
-    } catch (ReflectiveOperationException e) {
-      throw new LinkageError(e.getMessage(), e);
-    }
-  }
 
   /** The object at an address, if its device is an EFA. */
   private static <T extends SoftObject> T efa(String function, long address, Class<T> type) {
@@ -173,9 +157,12 @@ final class EfaFunctions {
     }
     SoftCompletionQueue queue = CompletionFunctions.createExtended(function, context, initAttr);
     MemorySegment struct = Arena.ofAuto().allocate(EFA_QUEUE + Long.BYTES, Long.BYTES);
-    struct.set(ValueLayout.JAVA_LONG, 8, (fields & WITH_SGID) != 0 ? READ_SGID.address() : 0);
-    struct.set(
-        ValueLayout.JAVA_LONG, 16, (fields & WITH_UNSOLICITED) != 0 ? IS_UNSOLICITED.address() : 0);
+    if ((fields & WITH_SGID) != 0) {
+      struct.set(ValueLayout.JAVA_LONG, 8, Pointers.to("wc_read_sgid").address());
+    }
+    if ((fields & WITH_UNSOLICITED) != 0) {
+      struct.set(ValueLayout.JAVA_LONG, 16, Pointers.to("wc_is_unsolicited").address());
+    }
     struct.set(ValueLayout.JAVA_LONG, EFA_QUEUE, queue.address());
     queue.efa = struct;
     return queue.address();
@@ -191,15 +178,11 @@ final class EfaFunctions {
     if (queue == 0) {
       Upcalls.requireObject(address);
     }
-    SoftCompletionQueue found = SoftCompletionQueue.at(queue);
-    if (found == null) {
-      throw new IllegalStateException("the completion queue was destroyed");
-    }
-    return found.current;
+    return ExtendedPolling.current(queue);
   }
 
   /** The pointer behind {@code efadv_wc_read_sgid}. */
-  static int wc_read_sgid(long address, long gid) {
+  public static int wc_read_sgid(long address, long gid) {
     Completion completion = current(address);
     if (completion.sourceLid != Peers.UNKNOWN) {
       return -Errno.ENOENT;
@@ -209,7 +192,7 @@ final class EfaFunctions {
   }
 
   /** The pointer behind {@code efadv_wc_is_unsolicited}. */
-  static byte wc_is_unsolicited(long address) {
+  public static byte wc_is_unsolicited(long address) {
     return (byte) (current(address).unsolicited ? 1 : 0);
   }
 

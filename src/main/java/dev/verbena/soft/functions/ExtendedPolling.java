@@ -11,12 +11,6 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.Completion;
 import dev.verbena.soft.device.SoftCompletionQueue;
-import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandles;
-import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
-import java.util.HashMap;
-import java.util.Map;
 
 /**
  * The functions behind the pointers of {@code struct ibv_cq_ex}: polling with {@code
@@ -25,11 +19,6 @@ import java.util.Map;
 final class ExtendedPolling {
   private static final long STATUS = Abi.current().offsetOf(ibv_cq_ex.layout(), "status");
   private static final long WR_ID = Abi.current().offsetOf(ibv_cq_ex.layout(), "wr_id");
-
-  /** The pointers, by the names of the fields. */
-  private static final Map<String, MemorySegment> POINTERS = new HashMap<>();
-
-  private ExtendedPolling() {}
 
   /** Sets the pointers of a queue that was asked for some fields. */
   static void fill(String function, CStruct queue, long wcFlags) {
@@ -73,25 +62,8 @@ final class ExtendedPolling {
 
   private static void set(CStruct queue, String... fields) {
     for (String field : fields) {
-      queue.putLong(field, pointer(field).address());
+      queue.putLong(field, Pointers.to(field).address());
     }
-  }
-
-  private static synchronized MemorySegment pointer(String field) {
-    if (POINTERS.isEmpty()) {
-      for (Method method : ExtendedPolling.class.getDeclaredMethods()) {
-        if (Modifier.isPublic(method.getModifiers())) {
-          try {
-            POINTERS.put(
-                method.getName(),
-                Upcalls.rehearsed(Upcalls.stub(MethodHandles.lookup().unreflect(method))));
-          } catch (IllegalAccessException e) {
-            throw new AssertionError(e);
-          }
-        }
-      }
-    }
-    return POINTERS.get(field);
   }
 
   private static SoftCompletionQueue queue(long address) {
@@ -103,7 +75,7 @@ final class ExtendedPolling {
     return queue;
   }
 
-  private static Completion current(long address) {
+  static Completion current(long address) {
     return queue(address).current;
   }
 

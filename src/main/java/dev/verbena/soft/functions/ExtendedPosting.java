@@ -13,13 +13,6 @@ import dev.verbena.soft.device.ScatterList;
 import dev.verbena.soft.transport.SendQueue;
 import dev.verbena.soft.transport.SendRequest;
 import dev.verbena.soft.transport.SoftQueuePair;
-import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
-import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
-import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -48,10 +41,6 @@ final class ExtendedPosting {
           Map.entry("wr_send_inv", rdma_h.IBV_QP_EX_WITH_SEND_WITH_INV()),
           Map.entry("wr_send_tso", rdma_h.IBV_QP_EX_WITH_TSO()));
 
-  private static final Map<String, MemorySegment> POINTERS = new HashMap<>();
-
-  private ExtendedPosting() {}
-
   /** Sets the pointers of a queue pair that was asked for some operations. */
   static void fill(CStruct queuePair, long sendOps) {
     int type = queuePair.getInt("qp_base.qp_type");
@@ -63,7 +52,7 @@ final class ExtendedPosting {
     }
     for (Map.Entry<String, Integer> operation : OPERATIONS.entrySet()) {
       if ((sendOps & operation.getValue()) != 0) {
-        queuePair.putLong(operation.getKey(), pointer(operation.getKey()).address());
+        queuePair.putLong(operation.getKey(), Pointers.to(operation.getKey()).address());
       }
     }
     for (String field :
@@ -78,7 +67,7 @@ final class ExtendedPosting {
           "wr_set_ud_addr",
           "wr_set_xrc_srqn"
         }) {
-      queuePair.putLong(field, pointer(field).address());
+      queuePair.putLong(field, Pointers.to(field).address());
     }
   }
 
@@ -114,39 +103,8 @@ final class ExtendedPosting {
             | rdma_h.IBV_QP_EX_WITH_ATOMIC_WRITE();
   }
 
-  private static synchronized MemorySegment pointer(String field) {
-    if (POINTERS.isEmpty()) {
-      for (Method method : ExtendedPosting.class.getDeclaredMethods()) {
-        if (Modifier.isPublic(method.getModifiers())) {
-          try {
-            MethodHandle function = MethodHandles.lookup().unreflect(method);
-            POINTERS.put(
-                method.getName(),
-                Upcalls.rehearsed(
-                    Upcalls.stub(
-                        method.getReturnType() == void.class
-                            ? MethodHandles.catchException(function, Throwable.class, failing())
-                            : function)));
-          } catch (ReflectiveOperationException e) {
-            throw new LinkageError(e.getMessage(), e);
-          }
-        }
-      }
-    }
-    return POINTERS.get(field);
-  }
-
-  private static MethodHandle failing() throws ReflectiveOperationException {
-    return MethodHandles.lookup()
-        .findStatic(
-            ExtendedPosting.class,
-            "failed",
-            MethodType.methodType(void.class, Throwable.class, long.class));
-  }
-
   /** Lets {@code ibv_wr_complete} report what a function without a result cannot. */
-  @SuppressWarnings("UnusedMethod") // Through failing().
-  private static void failed(Throwable t, long address) throws Throwable {
+  static void failed(Throwable t, long address) throws Throwable {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
     if (queuePair != null) {
       fail(queuePair.sends, Errno.EIO);

@@ -4,8 +4,6 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_counter_attach_attr;
-import dev.verbena.raw.ibv_counters;
-import dev.verbena.raw.ibv_flow;
 import dev.verbena.raw.ibv_flow_attr;
 import dev.verbena.raw.ibv_flow_spec_action_tag;
 import dev.verbena.raw.ibv_flow_spec_counter_action;
@@ -55,28 +53,17 @@ final class FlowFunctions {
       throw new VerbsException(function, Errno.EINVAL, "type " + type + ", flags " + flags);
     }
     Rule rule = Rule.read(attributes, attr.getShort("size"), attr.getByte("num_of_specs"));
-    return queuePair.device.engine.locked(
-        () -> {
-          CStruct struct =
-              CStruct.allocate(ibv_flow.layout()).putLong("context", queuePair.context.address());
-          SoftFlow flow =
-              Registry.addWithHandle(
-                  new SoftFlow(
-                      queuePair,
-                      struct,
-                      port,
-                      type,
-                      attr.getShort("priority"),
-                      flags == 0,
-                      rule.filters,
-                      rule.actions()));
-          queuePair.users++;
-          if (flow.counters() != null) {
-            flow.counters().users++;
-          }
-          port.flows.add(flow);
-          return flow.address();
-        });
+    return Registry.create(
+        queuePair.device,
+        () ->
+            new SoftFlow(
+                queuePair,
+                port,
+                type,
+                attr.getShort("priority"),
+                flags == 0,
+                rule.filters,
+                rule.actions()));
   }
 
   /** What the specs after a {@code struct ibv_flow_attr} ask for. */
@@ -126,16 +113,7 @@ final class FlowFunctions {
 
   /** The pointer behind {@code ibv_destroy_flow}. */
   public int ibv_destroy_flow(long address) {
-    SoftFlow flow = Registry.at("ibv_destroy_flow", address, SoftFlow.class);
-    flow.device.engine.locked(
-        () -> {
-          flow.port.flows.remove(flow);
-          flow.queuePair.users--;
-          if (flow.counters() != null) {
-            flow.counters().users--;
-          }
-          Registry.removeWithHandle(flow);
-        });
+    Registry.destroy("ibv_destroy_flow", address, SoftFlow.class);
     return 0;
   }
 
@@ -144,24 +122,12 @@ final class FlowFunctions {
   /** The pointer behind {@code ibv_create_counters}. */
   public long create_counters(long context, long attributes) {
     SoftContext owner = Registry.at("ibv_create_counters", context, SoftContext.class);
-    return owner.device.engine.locked(
-        () -> {
-          owner.users++;
-          CStruct struct =
-              CStruct.allocate(ibv_counters.layout()).putLong("context", owner.address());
-          return Registry.add(new SoftFlowCounters(owner, struct)).address();
-        });
+    return Registry.create(owner.device, () -> new SoftFlowCounters(owner));
   }
 
   /** The pointer behind {@code ibv_destroy_counters}. */
   public int destroy_counters(long address) {
-    SoftFlowCounters counters = counters("ibv_destroy_counters", address);
-    counters.device.engine.locked(
-        () -> {
-          counters.requireUnused("ibv_destroy_counters");
-          counters.context.users--;
-          Registry.remove(counters);
-        });
+    Registry.destroy("ibv_destroy_counters", address, SoftFlowCounters.class);
     return 0;
   }
 
@@ -180,7 +146,7 @@ final class FlowFunctions {
     }
     return counters.device.engine.locked(
         () -> {
-          if (counters.users > 0) {
+          if (counters.isUsed()) {
             return Errno.EBUSY;
           }
           counters.attach(description, index);

@@ -2,9 +2,7 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_mr_init_attr;
-import dev.verbena.raw.ibv_pd;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.KeyTable;
@@ -41,28 +39,11 @@ public final class MemoryFunctions {
 
   public long ibv_alloc_pd(long context) {
     SoftContext owner = Registry.at("ibv_alloc_pd", context, SoftContext.class);
-    return owner.device.engine.locked(
-        () -> {
-          CStruct struct = CStruct.allocate(ibv_pd.layout()).putLong("context", context);
-          owner.users++;
-          return Registry.addWithHandle(new SoftDomain(owner, struct, null)).address();
-        });
+    return Registry.create(owner.device, () -> new SoftDomain(owner, null, null));
   }
 
   public void ibv_dealloc_pd(long address) {
-    SoftDomain domain = domain("ibv_dealloc_pd", address);
-    domain.device.engine.locked(
-        () -> {
-          domain.requireUnused("ibv_dealloc_pd");
-          domain.context.users--;
-          if (domain.parentOf != null) {
-            domain.parentOf.users--;
-            if (domain.thread != null) {
-              domain.thread.users--;
-            }
-          }
-          Registry.removeWithHandle(domain);
-        });
+    Registry.destroy("ibv_dealloc_pd", address, SoftDomain.class);
   }
 
   public long ibv_reg_mr(long pd, long address, long length, int access) {
@@ -103,23 +84,14 @@ public final class MemoryFunctions {
     if (!isOnDemand(access)) {
       checkMapped(function, domain, address, length);
     }
-    CStruct struct =
-        CStruct.allocate(ibv_mr.layout())
-            .putLong("context", domain.context.address())
-            .putLong("pd", domain.address())
-            .putLong("addr", address)
-            .putLong("length", length);
-    SoftRegion region = Registry.addWithHandle(new SoftRegion(domain, struct, backing));
+    SoftRegion region = Registry.add(new SoftRegion(domain, backing));
+    region.struct.putLong("addr", address).putLong("length", length);
     keys(region, address, length, start, access);
-    domain.users++;
-    if (backing != null) {
-      backing.users++;
-    }
     return region;
   }
 
   /** Gives a region new keys. */
-  static void keys(SoftRegion region, long address, long length, long start, int access) {
+  private static void keys(SoftRegion region, long address, long length, long start, int access) {
     region.local = key(Use.LOCAL, region, address, length, start, access, false);
     region.remote = key(Use.REMOTE, region, address, length, start, access, false);
     region.struct.putInt("lkey", region.local.key).putInt("rkey", region.remote.key);
@@ -138,7 +110,7 @@ public final class MemoryFunctions {
         new MemoryKey(
             use,
             table.reserve(),
-            region.domain,
+            region.domain(),
             start,
             length,
             address,
@@ -199,7 +171,7 @@ public final class MemoryFunctions {
     boolean grants = (flags & rdma_h.IBV_REREG_MR_CHANGE_ACCESS()) != 0;
     int access = grants ? newAccess : region.local.access;
     SoftDomain domain =
-        (flags & rdma_h.IBV_REREG_MR_CHANGE_PD()) != 0 ? domain(function, pd) : region.domain;
+        (flags & rdma_h.IBV_REREG_MR_CHANGE_PD()) != 0 ? domain(function, pd) : region.domain();
     checkAccess(function, access);
     long base = moves ? address : region.local.memory;
     long size = moves ? length : region.local.length;
@@ -207,36 +179,15 @@ public final class MemoryFunctions {
       checkMapped(function, domain, base, size);
     }
     long start = moves ? address : region.local.start; // Also with ZERO_BASED, as all providers.
-    dropKeys(region);
-    region.domain.users--;
-    region.domain = domain;
-    domain.users++;
+    region.releaseKeys();
+    region.domain(domain);
     keys(region, base, size, start, access);
-    region.struct.putLong("pd", domain.address()).putLong("addr", base).putLong("length", size);
+    region.struct.putLong("addr", base).putLong("length", size);
     return 0;
   }
 
-  static void dropKeys(SoftRegion region) {
-    region.device.keys.release(region.local.key);
-    if (region.remote != null) {
-      region.device.keys.release(region.remote.key);
-    }
-  }
-
   public void ibv_dereg_mr(long mr) {
-    SoftRegion region = Registry.at("ibv_dereg_mr", mr, SoftRegion.class);
-    region.device.engine.locked(
-        () -> {
-          region.requireUnused("ibv_dereg_mr");
-          dropKeys(region);
-          region.local = null;
-          region.remote = null;
-          region.domain.users--;
-          if (region.backing != null) {
-            region.backing.users--;
-          }
-          Registry.removeWithHandle(region);
-        });
+    Registry.destroy("ibv_dereg_mr", mr, SoftRegion.class);
   }
 
   /** The pointer behind {@code ibv_alloc_null_mr}. */
@@ -244,14 +195,9 @@ public final class MemoryFunctions {
     SoftDomain domain = domain("ibv_alloc_null_mr", pd);
     return domain.device.engine.locked(
         () -> {
-          CStruct struct =
-              CStruct.allocate(ibv_mr.layout())
-                  .putLong("context", domain.context.address())
-                  .putLong("pd", pd);
-          SoftRegion region = Registry.addWithHandle(new SoftRegion(domain, struct, null));
+          SoftRegion region = Registry.add(new SoftRegion(domain, null));
           region.local = key(Use.LOCAL, region, 0, -1L, 0, 0, true);
-          struct.putInt("lkey", region.local.key);
-          domain.users++;
+          region.struct.putInt("lkey", region.local.key);
           return region.address();
         });
   }

@@ -1,5 +1,6 @@
 package dev.verbena.soft.functions;
 
+import static dev.verbena.internal.calls.SendWorkRequest.*;
 import static dev.verbena.internal.calls.SendWorkRequest.ATOMIC_ADDRESS;
 import static dev.verbena.internal.calls.SendWorkRequest.ATOMIC_KEY;
 import static dev.verbena.internal.calls.SendWorkRequest.BIND_INFO;
@@ -29,9 +30,11 @@ import dev.verbena.internal.foreign.Abi;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ah;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.ReceiveQueue;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.ScatterList;
 import dev.verbena.soft.device.SoftAddressHandle;
+import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftWindow;
 import dev.verbena.soft.transport.SendQueue;
 import dev.verbena.soft.transport.SendRequest;
@@ -66,6 +69,20 @@ final class Posting {
         queuePair.device.engine.request(queuePair.task);
       }
     }
+    return errno;
+  }
+
+  /** Posts a list to a receive queue of a device; without a queue nothing can be posted. */
+  static int receive(SoftDevice device, @Nullable ReceiveQueue queue, long first, long badWr) {
+    if (queue == null) {
+      return refuse(Errno.EINVAL, first, badWr);
+    }
+    return device.queuesFull ? refuse(Errno.ENOMEM, first, badWr) : queue.post(first, badWr);
+  }
+
+  /** Posts nothing of a list. */
+  static int refuse(int errno, long first, long badWr) {
+    Memory.putLong(badWr, first);
     return errno;
   }
 
@@ -154,10 +171,7 @@ final class Posting {
 
   /** The address handle whose {@code ibv_ah} is at an address, or null. */
   static @Nullable SoftAddressHandle addressHandle(long address) {
-    return address != 0
-            && Registry.byHandle(Memory.getInt(address + AH_HANDLE))
-                instanceof SoftAddressHandle handle
-            && handle.address() == address
+    return address != 0 && Registry.byHandle(address, AH_HANDLE) instanceof SoftAddressHandle handle
         ? handle
         : null;
   }

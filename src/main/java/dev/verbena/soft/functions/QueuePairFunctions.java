@@ -30,32 +30,9 @@ import dev.verbena.soft.transport.StateTransitions;
 import dev.verbena.soft.wire.Gids;
 import dev.verbena.soft.wire.Psn;
 import java.lang.foreign.MemoryLayout.PathElement;
-import java.util.Map;
 
 /** Queue pairs. */
 final class QueuePairFunctions {
-  private static final Map<Integer, String> FIELDS =
-      Map.ofEntries(
-          Map.entry(rdma_h.IBV_QP_ACCESS_FLAGS(), "qp_access_flags"),
-          Map.entry(rdma_h.IBV_QP_EN_SQD_ASYNC_NOTIFY(), "en_sqd_async_notify"),
-          Map.entry(rdma_h.IBV_QP_PKEY_INDEX(), "pkey_index"),
-          Map.entry(rdma_h.IBV_QP_PORT(), "port_num"),
-          Map.entry(rdma_h.IBV_QP_QKEY(), "qkey"),
-          Map.entry(rdma_h.IBV_QP_AV(), "ah_attr"),
-          Map.entry(rdma_h.IBV_QP_PATH_MTU(), "path_mtu"),
-          Map.entry(rdma_h.IBV_QP_TIMEOUT(), "timeout"),
-          Map.entry(rdma_h.IBV_QP_RETRY_CNT(), "retry_cnt"),
-          Map.entry(rdma_h.IBV_QP_RNR_RETRY(), "rnr_retry"),
-          Map.entry(rdma_h.IBV_QP_RQ_PSN(), "rq_psn"),
-          Map.entry(rdma_h.IBV_QP_MAX_QP_RD_ATOMIC(), "max_rd_atomic"),
-          Map.entry(rdma_h.IBV_QP_ALT_PATH(), "alt_ah_attr"),
-          Map.entry(rdma_h.IBV_QP_MIN_RNR_TIMER(), "min_rnr_timer"),
-          Map.entry(rdma_h.IBV_QP_SQ_PSN(), "sq_psn"),
-          Map.entry(rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC(), "max_dest_rd_atomic"),
-          Map.entry(rdma_h.IBV_QP_PATH_MIG_STATE(), "path_mig_state"),
-          Map.entry(rdma_h.IBV_QP_DEST_QPN(), "dest_qp_num"),
-          Map.entry(rdma_h.IBV_QP_RATE_LIMIT(), "rate_limit"));
-
   /** The vendor and the options of enhanced connection establishment (ECE). */
   static final int VENDOR = 0x76_6272;
 
@@ -200,7 +177,7 @@ final class QueuePairFunctions {
           int number = owner.device.newNumber();
           struct.putInt("qp_base.qp_num", number);
           SoftQueuePair made =
-              Registry.addWithHandle(
+              Registry.add(
                   new SoftQueuePair(
                       owner,
                       domain,
@@ -212,8 +189,6 @@ final class QueuePairFunctions {
                       sharedQueue,
                       xrcDomain,
                       choices));
-          use(made, 1);
-          owner.device.add(made);
           writeCapacity(init, initAttr);
           return made.address();
         });
@@ -266,43 +241,8 @@ final class QueuePairFunctions {
     Memory.at(initAttr + offset, size).copyFrom(Memory.at(init.address() + offset, size));
   }
 
-  /** Counts a queue pair as a user of what it is made of. */
-  private static void use(SoftQueuePair queuePair, int change) {
-    if (queuePair.domain != null) {
-      queuePair.domain.users += change;
-    } else {
-      queuePair.xrcDomain.users += change;
-    }
-    if (queuePair.sendCompletions != null) {
-      queuePair.sendCompletions.users += change;
-    }
-    if (queuePair.receiveCompletions != null) {
-      queuePair.receiveCompletions.users += change;
-    }
-    if (queuePair.sharedQueue != null) {
-      queuePair.sharedQueue.users += change;
-    }
-    if (queuePair.choices.spreading() != null) {
-      queuePair.choices.spreading().table.users += change;
-    }
-  }
-
   public void ibv_destroy_qp(long address) {
-    SoftQueuePair queuePair = queuePair("ibv_destroy_qp", address);
-    queuePair.device.engine.locked(
-        () -> {
-          queuePair.requireUnused("ibv_destroy_qp");
-          if (!queuePair.groups.isEmpty()) {
-            throw new VerbsException(
-                "ibv_destroy_qp", Errno.EBUSY, "attached to a multicast group");
-          }
-          queuePair.close();
-          queuePair.device.remove(queuePair);
-          queuePair.detachCounters();
-          use(queuePair, -1);
-          Registry.removeWithHandle(queuePair);
-        });
-    queuePair.context.events.forget(queuePair);
+    Registry.destroy("ibv_destroy_qp", address, SoftQueuePair.class);
   }
 
   public long ibv_qp_to_qp_ex(long address) {
@@ -345,8 +285,8 @@ final class QueuePairFunctions {
       copy(attr, queuePair.attributes, "alt_pkey_index");
     }
     queuePair.path = path;
-    FIELDS.forEach(
-        (bit, field) -> {
+    StateTransitions.ATTRIBUTES.forEach(
+        (field, bit) -> {
           if ((mask & bit) != 0) {
             copy(attr, queuePair.attributes, field);
           }
@@ -498,27 +438,18 @@ final class QueuePairFunctions {
   /** The pointer behind {@code ibv_post_send}. */
   public int post_send(long address, long wr, long badWr) {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
-    if (queuePair == null) {
-      Memory.putLong(badWr, wr);
-      return Errno.EINVAL;
-    }
-    return Posting.send(queuePair, wr, badWr);
+    return queuePair == null
+        ? Posting.refuse(Errno.EINVAL, wr, badWr)
+        : Posting.send(queuePair, wr, badWr);
   }
 
   /** The pointer behind {@code ibv_post_recv}. */
   public int post_recv(long address, long wr, long badWr) {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
-    if (queuePair == null
-        || queuePair.receives == null
-        || queuePair.state == rdma_h.IBV_QPS_RESET()) {
-      Memory.putLong(badWr, wr);
-      return Errno.EINVAL;
+    if (queuePair == null || queuePair.state == rdma_h.IBV_QPS_RESET()) {
+      return Posting.refuse(Errno.EINVAL, wr, badWr);
     }
-    if (queuePair.device.queuesFull) {
-      Memory.putLong(badWr, wr);
-      return Errno.ENOMEM;
-    }
-    int errno = queuePair.receives.post(wr, badWr);
+    int errno = Posting.receive(queuePair.device, queuePair.receives, wr, badWr);
     if (queuePair.state == rdma_h.IBV_QPS_ERR()) {
       queuePair.device.engine.request(queuePair.task);
     }

@@ -2,7 +2,6 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_srq;
 import dev.verbena.raw.ibv_srq_attr;
 import dev.verbena.raw.ibv_srq_init_attr;
@@ -10,9 +9,13 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.ReceiveQueue;
 import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftDomain;
 import dev.verbena.soft.device.SoftSharedQueue;
+import dev.verbena.soft.device.SoftXrcDomain;
+import dev.verbena.soft.device.TagList;
+import org.jspecify.annotations.Nullable;
 
 /** Shared receive queues. */
 final class SharedQueueFunctions {
@@ -23,11 +26,17 @@ final class SharedQueueFunctions {
   public long ibv_create_srq(long pd, long initAttr) {
     SoftDomain domain = MemoryFunctions.domain("ibv_create_srq", pd);
     CStruct init = CStruct.at(initAttr, ibv_srq_init_attr.layout());
-    return domain.device.engine.locked(() -> create("ibv_create_srq", domain, init)).address();
+    return create("ibv_create_srq", domain, init, null, null, null);
   }
 
   /** Creates a queue from a {@code struct ibv_srq_init_attr}, or the extended one. */
-  static SoftSharedQueue create(String function, SoftDomain domain, CStruct init) {
+  static long create(
+      String function,
+      SoftDomain domain,
+      CStruct init,
+      @Nullable SoftXrcDomain xrcDomain,
+      @Nullable SoftCompletionQueue completions,
+      @Nullable TagList tags) {
     int capacity = init.getInt("attr.max_wr");
     int elements = init.getInt("attr.max_sge");
     if (capacity < 1 || capacity > SoftDevice.MAX_WR) {
@@ -39,13 +48,11 @@ final class SharedQueueFunctions {
           function, Errno.EINVAL, "max_sge is at most " + SoftDevice.MAX_SGE + ", not " + elements);
     }
     CStruct struct =
-        CStruct.allocate(ibv_srq.layout())
-            .putLong("context", domain.context.address())
-            .putLong("srq_context", init.getLong("srq_context"))
-            .putLong("pd", domain.address());
-    domain.users++;
-    return Registry.addWithHandle(
-        new SoftSharedQueue(domain, struct, new ReceiveQueue(capacity, elements)));
+        domain.struct(ibv_srq.layout()).putLong("srq_context", init.getLong("srq_context"));
+    ReceiveQueue requests = new ReceiveQueue(capacity, elements);
+    return Registry.create(
+        domain.device,
+        () -> new SoftSharedQueue(domain, struct, requests, xrcDomain, completions, tags));
   }
 
   public void ibv_modify_srq(long address, long attributes, int mask) {
@@ -82,35 +89,14 @@ final class SharedQueueFunctions {
   }
 
   public void ibv_destroy_srq(long address) {
-    SoftSharedQueue queue = queue("ibv_destroy_srq", address);
-    queue.device.engine.locked(
-        () -> {
-          queue.requireUnused("ibv_destroy_srq");
-          queue.domain.users--;
-          if (queue.number != 0) {
-            queue.xrcDomain.root.remove(queue);
-            queue.xrcDomain.users--;
-          }
-          if (queue.completionQueue != null) {
-            queue.completionQueue.forget(queue);
-            queue.completionQueue.users--;
-          }
-          Registry.removeWithHandle(queue);
-        });
-    queue.domain.context.events.forget(queue);
+    Registry.destroy("ibv_destroy_srq", address, SoftSharedQueue.class);
   }
 
   /** The pointer behind {@code ibv_post_srq_recv}. */
   public int post_srq_recv(long address, long wr, long badWr) {
     SoftSharedQueue queue = SoftSharedQueue.at(address);
-    if (queue == null) {
-      Memory.putLong(badWr, wr);
-      return Errno.EINVAL;
-    }
-    if (queue.device.queuesFull) {
-      Memory.putLong(badWr, wr);
-      return Errno.ENOMEM;
-    }
-    return queue.requests.post(wr, badWr);
+    return queue == null
+        ? Posting.refuse(Errno.EINVAL, wr, badWr)
+        : Posting.receive(queue.device, queue.requests, wr, badWr);
   }
 }

@@ -39,7 +39,7 @@ public final class SoftProvider implements Provider {
     this.failingCalls = failingCalls;
     verbs = bind(Verbs.class, Libibverbs.class, List.of(new DeviceFunctions(network, engine)));
     manager = new CmManager(network, engine, verbs);
-    libefa = bind(Libefa.class, Libefa.class, List.of(new EfaFunctions()));
+    libefa = bind(Libefa.class, Libefa.class, List.of());
     rdmacm = bind(Librdmacm.class, Librdmacm.class, cmFunctions());
   }
 
@@ -55,7 +55,6 @@ public final class SoftProvider implements Provider {
     return List.of(
         channels,
         queueFunctions,
-        new CmDeviceFunctions(manager),
         new CmIdFunctions(manager, channels, queueFunctions),
         new CmNameFunctions(manager, channels),
         new CmConnectionFunctions(manager, channels, queues, queueFunctions),

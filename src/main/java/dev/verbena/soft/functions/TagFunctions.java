@@ -19,7 +19,7 @@ import java.lang.foreign.MemorySegment;
 /** The functions of shared receive queues with tag matching. */
 final class TagFunctions {
   /** Creates a queue from a {@code struct ibv_srq_init_attr_ex}. */
-  static SoftSharedQueue create(String function, CStruct attr) {
+  static long create(String function, CStruct attr) {
     SoftDomain domain = MemoryFunctions.domain(function, attr.getLong("pd"));
     SoftCompletionQueue completions =
         Registry.at(function, attr.getLong("cq"), SoftCompletionQueue.class);
@@ -32,14 +32,8 @@ final class TagFunctions {
           "max_num_tags is 1 to %d, not %d; max_ops at most %d, not %d"
               .formatted(TagList.MAX_TAGS, tags, SoftDevice.MAX_WR, operations));
     }
-    return domain.device.engine.locked(
-        () -> {
-          SoftSharedQueue queue = SharedQueueFunctions.create(function, domain, attr);
-          queue.completionQueue = completions;
-          queue.tags = new TagList(tags);
-          completions.users++;
-          return queue;
-        });
+    return SharedQueueFunctions.create(
+        function, domain, attr, null, completions, new TagList(tags));
   }
 
   /** The pointer behind {@code ibv_post_srq_ops}: operations take effect at once. */

@@ -2,7 +2,6 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_mw_bind;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
@@ -22,29 +21,12 @@ final class WindowFunctions {
     if (type != rdma_h.IBV_MW_TYPE_1() && type != rdma_h.IBV_MW_TYPE_2()) {
       throw new VerbsException("ibv_alloc_mw", Errno.EINVAL, "type " + type);
     }
-    return domain.device.engine.locked(
-        () -> {
-          CStruct struct =
-              CStruct.allocate(ibv_mw.layout())
-                  .putLong("context", domain.context.address())
-                  .putLong("pd", pd)
-                  .putInt("rkey", domain.device.keys.reserve())
-                  .putInt("type", type);
-          domain.users++;
-          return Registry.addWithHandle(new SoftWindow(domain, struct, type)).address();
-        });
+    return Registry.create(domain.device, () -> new SoftWindow(domain, type));
   }
 
   /** The pointer behind {@code ibv_dealloc_mw}. */
   public int dealloc_mw(long address) {
-    SoftWindow window = Registry.at("ibv_dealloc_mw", address, SoftWindow.class);
-    window.device.engine.locked(
-        () -> {
-          window.deallocate();
-          window.device.keys.release(window.key());
-          window.domain.users--;
-          Registry.removeWithHandle(window);
-        });
+    Registry.destroy("ibv_dealloc_mw", address, SoftWindow.class);
     return 0;
   }
 

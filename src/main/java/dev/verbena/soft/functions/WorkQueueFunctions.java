@@ -3,7 +3,6 @@ package dev.verbena.soft.functions;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
-import dev.verbena.raw.ibv_rwq_ind_table;
 import dev.verbena.raw.ibv_rwq_ind_table_init_attr;
 import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.ibv_wq_attr;
@@ -60,24 +59,22 @@ final class WorkQueueFunctions {
       throw new VerbsException(
           function, Errno.EOPNOTSUPP, "create_flags 0x" + Integer.toHexString(flags));
     }
-    return owner.device.engine.locked(
+    return Registry.create(
+        owner.device,
         () -> {
           int number = owner.device.newNumber();
           CStruct struct =
-              CStruct.allocate(ibv_wq.layout())
-                  .putLong("context", context)
-                  .putLong("pd", domain.address())
+              domain
+                  .struct(ibv_wq.layout())
                   .putLong("cq", completions.address())
                   .putInt("wq_num", number)
                   .putInt("wq_type", rdma_h.IBV_WQT_RQ())
-                  .putLong("post_recv", FunctionTable.pointer("post_wq_recv").address());
+                  .putLong("post_recv", Pointers.to("post_wq_recv").address());
           SoftWorkQueue made =
               new SoftWorkQueue(
                   domain, struct, completions, new ReceiveQueue(requests, elements), number);
           made.flags(flags);
-          domain.users++;
-          completions.users++;
-          return Registry.addWithHandle(made).address();
+          return made;
         });
   }
 
@@ -116,16 +113,7 @@ final class WorkQueueFunctions {
 
   /** The pointer behind {@code ibv_destroy_wq}. */
   public int destroy_wq(long address) {
-    SoftWorkQueue queue = queue("ibv_destroy_wq", address);
-    queue.device.engine.locked(
-        () -> {
-          queue.requireUnused("ibv_destroy_wq");
-          queue.completions.forget(queue);
-          queue.completions.users--;
-          queue.domain.users--;
-          Registry.removeWithHandle(queue);
-        });
-    queue.domain.context.events.forget(queue);
+    Registry.destroy("ibv_destroy_wq", address, SoftWorkQueue.class);
     return 0;
   }
 
@@ -133,14 +121,9 @@ final class WorkQueueFunctions {
   public int post_wq_recv(long address, long wr, long badWr) {
     SoftWorkQueue queue = SoftWorkQueue.at(address);
     if (queue == null || queue.state == rdma_h.IBV_WQS_RESET()) {
-      Memory.putLong(badWr, wr);
-      return Errno.EINVAL;
+      return Posting.refuse(Errno.EINVAL, wr, badWr);
     }
-    if (queue.device.queuesFull) {
-      Memory.putLong(badWr, wr);
-      return Errno.ENOMEM;
-    }
-    int errno = queue.receives.post(wr, badWr);
+    int errno = Posting.receive(queue.device, queue.receives, wr, badWr);
     if (queue.state == rdma_h.IBV_WQS_ERR()) {
       queue.device.engine.locked(queue::flush);
     }
@@ -161,30 +144,12 @@ final class WorkQueueFunctions {
     for (int i = 0; i < queues.length; i++) {
       queues[i] = queue(function, Memory.getLong(attr.getLong("ind_tbl") + (long) i * Long.BYTES));
     }
-    return owner.device.engine.locked(
-        () -> {
-          CStruct struct =
-              CStruct.allocate(ibv_rwq_ind_table.layout())
-                  .putLong("context", context)
-                  .putInt("ind_tbl_num", owner.device.newNumber());
-          SoftIndirectionTable table = new SoftIndirectionTable(owner, struct, queues);
-          table.use(1);
-          owner.users++;
-          return Registry.addWithHandle(table).address();
-        });
+    return Registry.create(owner.device, () -> new SoftIndirectionTable(owner, queues));
   }
 
   /** The pointer behind {@code ibv_destroy_rwq_ind_table}. */
   public int destroy_rwq_ind_table(long address) {
-    SoftIndirectionTable table =
-        Registry.at("ibv_destroy_rwq_ind_table", address, SoftIndirectionTable.class);
-    table.device.engine.locked(
-        () -> {
-          table.requireUnused("ibv_destroy_rwq_ind_table");
-          table.use(-1);
-          table.context.users--;
-          Registry.removeWithHandle(table);
-        });
+    Registry.destroy("ibv_destroy_rwq_ind_table", address, SoftIndirectionTable.class);
     return 0;
   }
 }

@@ -5,7 +5,6 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_qp_open_attr;
 import dev.verbena.raw.ibv_srq_init_attr_ex;
-import dev.verbena.raw.ibv_xrcd;
 import dev.verbena.raw.ibv_xrcd_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
@@ -41,14 +40,11 @@ final class XrcFunctions {
     int descriptor = attr.getInt("fd");
     int flags = attr.getInt("oflags");
     Object file = descriptor < 0 ? null : file(function, descriptor);
-    return owner.device.engine.locked(
-        () -> {
-          XrcRoot root = file == null ? new XrcRoot(null) : shared(owner.device, file, flags);
-          root.opened++;
-          owner.users++;
-          CStruct struct = CStruct.allocate(ibv_xrcd.layout()).putLong("context", owner.address());
-          return Registry.add(new SoftXrcDomain(owner, struct, root)).address();
-        });
+    return Registry.create(
+        owner.device,
+        () ->
+            new SoftXrcDomain(
+                owner, file == null ? new XrcRoot(null) : shared(owner.device, file, flags)));
   }
 
   /** What identifies the file of a descriptor of this process. */
@@ -77,14 +73,12 @@ final class XrcFunctions {
   /** The pointer behind {@code ibv_close_xrcd}. */
   public int close_xrcd(long address) {
     SoftXrcDomain domain = Registry.at("ibv_close_xrcd", address, SoftXrcDomain.class);
+    Registry.destroy("ibv_close_xrcd", address, SoftXrcDomain.class);
     domain.device.engine.locked(
         () -> {
-          domain.requireUnused("ibv_close_xrcd");
-          domain.context.users--;
-          if (--domain.root.opened == 0 && domain.root.file != null) {
-            roots.remove(new SharedFile(domain.device, domain.root.file));
+          if (domain.root.opened == 0 && domain.root.file != null) {
+            roots.remove(new SharedFile(domain.device, domain.root.file), domain.root);
           }
-          Registry.remove(domain);
         });
     return 0;
   }
@@ -95,7 +89,7 @@ final class XrcFunctions {
     SoftContext _ = Registry.at(function, context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_srq_init_attr_ex.layout());
     if (attr.getInt("srq_type") == rdma_h.IBV_SRQT_TM()) {
-      return TagFunctions.create(function, attr).address();
+      return TagFunctions.create(function, attr);
     }
     if (attr.getInt("srq_type") != rdma_h.IBV_SRQT_XRC()) {
       throw new VerbsException(function, Errno.EOPNOTSUPP, "srq_type " + attr.getInt("srq_type"));
@@ -104,21 +98,7 @@ final class XrcFunctions {
     SoftXrcDomain xrcDomain = Registry.at(function, attr.getLong("xrcd"), SoftXrcDomain.class);
     SoftCompletionQueue completions =
         Registry.at(function, attr.getLong("cq"), SoftCompletionQueue.class);
-    return domain
-        .device
-        .engine
-        .locked(
-            () -> {
-              SoftSharedQueue queue = SharedQueueFunctions.create(function, domain, attr);
-              queue.xrcDomain = xrcDomain;
-              queue.completionQueue = completions;
-              xrcDomain.users++;
-              completions.users++;
-              queue.number = domain.device.newSharedQueueNumber();
-              xrcDomain.root.add(queue);
-              return queue;
-            })
-        .address();
+    return SharedQueueFunctions.create(function, domain, attr, xrcDomain, completions, null);
   }
 
   /** The pointer behind {@code ibv_get_srq_num}. */

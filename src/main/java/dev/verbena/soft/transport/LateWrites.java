@@ -13,16 +13,17 @@ import java.util.ArrayDeque;
  * The payloads of RDMA writes that were acknowledged and are not in memory yet, as with a NIC whose
  * writes to memory are under way. They keep their order.
  */
-final class LateWrites extends Timer {
+final class LateWrites {
   private record Late(MemoryKey key, long address, byte[] payload) {}
 
   private final Scheduler scheduler;
+  private final Timer timer;
   private final Packet scratch = new Packet();
   private final ArrayDeque<Late> waiting = new ArrayDeque<>();
 
   LateWrites(Scheduler scheduler) {
-    super(scheduler.timers());
     this.scheduler = scheduler;
+    timer = new Timer(scheduler.timers(), this::finish);
   }
 
   /**
@@ -33,15 +34,10 @@ final class LateWrites extends Timer {
   boolean add(Packet packet, MemoryKey key, long address, long delay) {
     byte[] payload = Memory.at(packet.payload, packet.length).toArray(ValueLayout.JAVA_BYTE);
     waiting.add(new Late(key, address, payload));
-    if (!isRunning()) {
-      start(scheduler.now() + delay);
+    if (!timer.isRunning()) {
+      timer.start(scheduler.now() + delay);
     }
     return key.read(address, scratch.payload, packet.length);
-  }
-
-  @Override
-  public void expired() {
-    finish();
   }
 
   /** Writes everything: what is executed next relies on it. */
@@ -49,7 +45,7 @@ final class LateWrites extends Timer {
     if (waiting.isEmpty()) {
       return;
     }
-    stop();
+    timer.stop();
     Late late;
     while ((late = waiting.poll()) != null) {
       Memory.at(scratch.payload, late.payload.length).copyFrom(MemorySegment.ofArray(late.payload));

@@ -32,7 +32,7 @@ final class LocalOperations {
     }
     if (region == null
         || region.local == null
-        || region.domain.root() != window.domain.root()
+        || region.domain().root() != window.domain.root()
         || !region.local.allows(rdma_h.IBV_ACCESS_MW_BIND())
         || !region.local.covers(request.bindAddress, request.bindLength)
         || !permits(region.local, request.bindAccess)

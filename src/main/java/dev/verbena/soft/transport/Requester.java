@@ -80,20 +80,8 @@ final class Requester {
     scheduler = queuePair.device.engine;
     packets = queuePair.device.packets;
     fabric = queuePair.device.fabric;
-    retransmission =
-        new Timer(scheduler.timers()) {
-          @Override
-          public void expired() {
-            timedOut();
-          }
-        };
-    rnrTimer =
-        new Timer(scheduler.timers()) {
-          @Override
-          public void expired() {
-            scheduler.request(queuePair.task);
-          }
-        };
+    retransmission = new Timer(scheduler.timers(), this::timedOut);
+    rnrTimer = new Timer(scheduler.timers(), () -> scheduler.request(queuePair.task));
   }
 
   void modified(int mask) {

@@ -237,15 +237,7 @@ final class Responder {
     switch (kind) {
       case SEND -> send(packet, operation);
       case WRITE -> write(packet, operation);
-      default -> {
-        switch (operation) {
-          case Opcode.READ_REQUEST -> read(packet);
-          case Opcode.COMPARE_SWAP, Opcode.FETCH_ADD -> atomic(packet, operation);
-          case Opcode.FLUSH -> flush(packet);
-          case Opcode.ATOMIC_WRITE -> atomicWrite(packet);
-          default -> refuseRequest(packet.psn);
-        }
-      }
+      default -> serve(packet, operation);
     }
   }
 
@@ -312,11 +304,8 @@ final class Responder {
   }
 
   private void write(Packet packet, int operation) {
-    if (hasWrongLength(packet, operation)) {
-      refuseRequest(packet.psn);
-      return;
-    }
-    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) == 0) {
+    if (hasWrongLength(packet, operation)
+        || (accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) == 0) {
       refuseRequest(packet.psn);
       return;
     }
@@ -358,10 +347,10 @@ final class Responder {
   }
 
   private boolean writePayload(Packet packet) {
-    MemoryKey key = queuePair.device.keys.get(writeKey);
-    if (key == null
-        || !key.serves(domain, queuePair, rdma_h.IBV_ACCESS_REMOTE_WRITE())
-        || !key.covers(writeAddress, writeLength)) {
+    MemoryKey key =
+        queuePair.remoteMemory(
+            writeKey, domain, rdma_h.IBV_ACCESS_REMOTE_WRITE(), writeAddress, writeLength);
+    if (key == null) {
       return false;
     }
     long delay = packet.from == null ? queuePair.device.delays.placement() : 0;
@@ -372,25 +361,86 @@ final class Responder {
     return key.write(packet, writeAddress + written);
   }
 
-  private void read(Packet packet) {
-    long length = Integer.toUnsignedLong(packet.dmaLength);
-    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_READ()) == 0 || resources.isEmpty()) {
+  /** Executes a request that is answered by a response, which is kept for duplicates. */
+  private void serve(Packet packet, int operation) {
+    int access = access(packet, operation);
+    boolean isWord = Opcode.isWordOperation(operation);
+    if (access < 0
+        || (accessFlags & access) != access
+        || resources.isEmpty()
+        || (operation == Opcode.ATOMIC_WRITE && packet.length != Long.BYTES)) {
       refuseRequest(packet.psn);
       return;
     }
-    if (length > 0
-        && !allows(packet.remoteKey, packet.address, length, rdma_h.IBV_ACCESS_REMOTE_READ())) {
+    boolean isOfWholeRegion =
+        operation == Opcode.FLUSH && packet.flushLevel == rdma_h.IBV_FLUSH_MR();
+    long length = isWord ? Long.BYTES : Integer.toUnsignedLong(packet.dmaLength);
+    boolean isEmptyRead = operation == Opcode.READ_REQUEST && length == 0;
+    MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
+    if (!isEmptyRead
+        && (key == null
+            || !key.serves(domain, queuePair, access)
+            || !(isOfWholeRegion || key.covers(packet.address, length)))) {
       refuseAccess(packet.psn);
-      return;
+    } else if (isWord && key.at(packet.address) % Long.BYTES != 0) {
+      refuseRequest(packet.psn);
+    } else if (operation == Opcode.READ_REQUEST) {
+      int packets = Segments.count(length, mtu);
+      queuePair.count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ(), false, length);
+      served(packets);
+      startReading(
+          packet,
+          length,
+          resources.addRead(packet.psn, packets, packet.address, packet.remoteKey, length));
+    } else if (isWord && !changeWord(packet, operation, key)) {
+      refuseAccess(packet.psn);
+    } else {
+      // A FLUSH: in memory of this process, what was written is visible, and nothing persistent.
+      boolean isAtomic = isWord && operation != Opcode.ATOMIC_WRITE;
+      int answer = isAtomic ? Opcode.ATOMIC_ACKNOWLEDGE : Opcode.READ_RESPONSE_ONLY;
+      long original = isAtomic ? packet.original : 0;
+      served(1);
+      resources.addResult(packet.psn, answer, original);
+      sendResult(packet.psn, answer, original);
     }
-    int packets = Segments.count(length, mtu);
+  }
+
+  private void served(int packets) {
     expected = Psn.plus(expected, packets);
     messages++;
-    queuePair.count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ(), false, length);
-    startReading(
-        packet,
-        length,
-        resources.addRead(packet.psn, packets, packet.address, packet.remoteKey, length));
+  }
+
+  /** The access flags that a request needs; -1 if there is no such request. */
+  private static int access(Packet packet, int operation) {
+    return switch (operation) {
+      case Opcode.READ_REQUEST -> rdma_h.IBV_ACCESS_REMOTE_READ();
+      case Opcode.COMPARE_SWAP, Opcode.FETCH_ADD -> rdma_h.IBV_ACCESS_REMOTE_ATOMIC();
+      case Opcode.ATOMIC_WRITE -> rdma_h.IBV_ACCESS_REMOTE_WRITE();
+      case Opcode.FLUSH ->
+          ((packet.flushType & rdma_h.IBV_FLUSH_GLOBAL()) != 0
+                  ? rdma_h.IBV_ACCESS_FLUSH_GLOBAL()
+                  : 0)
+              | ((packet.flushType & rdma_h.IBV_FLUSH_PERSISTENT()) != 0
+                  ? rdma_h.IBV_ACCESS_FLUSH_PERSISTENT()
+                  : 0);
+      default -> -1;
+    };
+  }
+
+  /** Executes an atomic operation or an ATOMIC WRITE; false if the memory no longer exists. */
+  private static boolean changeWord(Packet packet, int operation, MemoryKey key) {
+    if (operation != Opcode.ATOMIC_WRITE) {
+      if (!key.read(packet.address, packet.payload, Long.BYTES)) {
+        return false;
+      }
+      packet.original = Memory.getLong(packet.payload);
+      boolean adds = operation == Opcode.FETCH_ADD;
+      if (!adds && packet.original != packet.compare) {
+        return true;
+      }
+      Memory.putLong(packet.payload, packet.swapOrAdd + (adds ? packet.original : 0));
+    }
+    return key.write(packet.payload, packet.address, Long.BYTES);
   }
 
   private void startReading(Packet packet, long length, int place) {
@@ -432,102 +482,9 @@ final class Responder {
   }
 
   private boolean readPayload(Packet packet, int size) {
-    MemoryKey key = queuePair.device.keys.get(readKey);
-    if (key == null
-        || !key.serves(domain, queuePair, rdma_h.IBV_ACCESS_REMOTE_READ())
-        || !key.covers(readAddress, size)) {
-      return false;
-    }
-    return key.read(readAddress, packet.payload, size);
-  }
-
-  private boolean allows(int remoteKey, long address, long length, int access) {
-    MemoryKey key = queuePair.device.keys.get(remoteKey);
-    return key != null && key.serves(domain, queuePair, access) && key.covers(address, length);
-  }
-
-  private void atomic(Packet packet, int operation) {
-    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_ATOMIC()) == 0 || resources.isEmpty()) {
-      refuseRequest(packet.psn);
-      return;
-    }
-    MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
-    if (!allows(packet.remoteKey, packet.address, Long.BYTES, rdma_h.IBV_ACCESS_REMOTE_ATOMIC())) {
-      refuseAccess(packet.psn);
-      return;
-    }
-    if (key.at(packet.address) % Long.BYTES != 0) {
-      refuseRequest(packet.psn);
-      return;
-    }
-    if (!key.read(packet.address, packet.payload, Long.BYTES)) {
-      refuseAccess(packet.psn);
-      return;
-    }
-    long original = Memory.getLong(packet.payload);
-    if (operation == Opcode.FETCH_ADD || original == packet.compare) {
-      long sum = operation == Opcode.FETCH_ADD ? original : 0;
-      Memory.putLong(packet.payload, sum + packet.swapOrAdd);
-      if (!key.write(packet.payload, packet.address, Long.BYTES)) {
-        refuseAccess(packet.psn);
-        return;
-      }
-    }
-    expected = Psn.plus(expected, 1);
-    messages++;
-    resources.addResult(packet.psn, Opcode.ATOMIC_ACKNOWLEDGE, original);
-    sendResult(packet.psn, Opcode.ATOMIC_ACKNOWLEDGE, original);
-  }
-
-  private void flush(Packet packet) {
-    int placement =
-        ((packet.flushType & rdma_h.IBV_FLUSH_GLOBAL()) != 0 ? rdma_h.IBV_ACCESS_FLUSH_GLOBAL() : 0)
-            | ((packet.flushType & rdma_h.IBV_FLUSH_PERSISTENT()) != 0
-                ? rdma_h.IBV_ACCESS_FLUSH_PERSISTENT()
-                : 0);
-    MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
-    if ((accessFlags & placement) != placement || resources.isEmpty()) {
-      refuseRequest(packet.psn);
-      return;
-    }
-    boolean whole = packet.flushLevel == rdma_h.IBV_FLUSH_MR();
-    if (key == null
-        || !key.serves(domain, queuePair, placement)
-        || (!whole && !key.covers(packet.address, Integer.toUnsignedLong(packet.dmaLength)))) {
-      refuseAccess(packet.psn);
-      return;
-    }
-    // Memory of this process: what was written is visible, and nothing of it is persistent.
-    expected = Psn.plus(expected, 1);
-    messages++;
-    resources.addResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
-    sendResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
-  }
-
-  private void atomicWrite(Packet packet) {
-    if ((accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) == 0
-        || resources.isEmpty()
-        || packet.length != Long.BYTES) {
-      refuseRequest(packet.psn);
-      return;
-    }
-    MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
-    if (!allows(packet.remoteKey, packet.address, Long.BYTES, rdma_h.IBV_ACCESS_REMOTE_WRITE())) {
-      refuseAccess(packet.psn);
-      return;
-    }
-    if (key.at(packet.address) % Long.BYTES != 0) {
-      refuseRequest(packet.psn);
-      return;
-    }
-    if (!key.write(packet.payload, packet.address, Long.BYTES)) {
-      refuseAccess(packet.psn);
-      return;
-    }
-    expected = Psn.plus(expected, 1);
-    messages++;
-    resources.addResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
-    sendResult(packet.psn, Opcode.READ_RESPONSE_ONLY, 0);
+    MemoryKey key =
+        queuePair.remoteMemory(readKey, domain, rdma_h.IBV_ACCESS_REMOTE_READ(), readAddress, size);
+    return key != null && key.read(readAddress, packet.payload, size);
   }
 
   // Requests that arrived before

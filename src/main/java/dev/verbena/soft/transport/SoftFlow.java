@@ -1,6 +1,6 @@
 package dev.verbena.soft.transport;
 
-import dev.verbena.soft.device.CStruct;
+import dev.verbena.raw.ibv_flow;
 import dev.verbena.soft.device.FlowEntry;
 import dev.verbena.soft.device.FlowFilter;
 import dev.verbena.soft.device.SoftFlowCounters;
@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 
 /** A flow rule: the frames that it matches, and its actions. */
 public final class SoftFlow extends SoftObject implements FlowEntry {
-  public final SoftQueuePair queuePair;
-  public final SoftPort port;
+  private final SoftQueuePair queuePair;
+  private final SoftPort port;
 
   /** {@code IBV_FLOW_ATTR_NORMAL}, {@code _ALL_DEFAULT}, {@code _MC_DEFAULT}, {@code _SNIFFER}. */
   private final int type;
@@ -36,14 +36,17 @@ public final class SoftFlow extends SoftObject implements FlowEntry {
 
   public SoftFlow(
       SoftQueuePair queuePair,
-      CStruct struct,
       SoftPort port,
       int type,
       int priority,
       boolean traps,
       List<FlowFilter> filters,
       Actions actions) {
-    super(queuePair.device, struct);
+    super(
+        queuePair.context,
+        queuePair.context.struct(ibv_flow.layout()),
+        queuePair,
+        actions.counters);
     this.queuePair = queuePair;
     this.port = port;
     this.type = type;
@@ -51,6 +54,16 @@ public final class SoftFlow extends SoftObject implements FlowEntry {
     this.traps = traps;
     this.filters = filters;
     this.actions = actions;
+  }
+
+  @Override
+  protected void begin() {
+    port.flows.add(this);
+  }
+
+  @Override
+  protected void end() {
+    port.flows.remove(this);
   }
 
   @Override
@@ -66,10 +79,6 @@ public final class SoftFlow extends SoftObject implements FlowEntry {
   @Override
   public boolean traps() {
     return traps;
-  }
-
-  public @Nullable SoftFlowCounters counters() {
-    return actions.counters;
   }
 
   @Override

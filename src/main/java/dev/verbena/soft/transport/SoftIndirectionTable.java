@@ -1,34 +1,27 @@
 package dev.verbena.soft.transport;
 
-import dev.verbena.soft.device.CStruct;
+import dev.verbena.raw.ibv_rwq_ind_table;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftObject;
+import java.util.Arrays;
+import java.util.stream.Stream;
 
 /** A receive indirection table: work queues, as many as a power of two. */
 public final class SoftIndirectionTable extends SoftObject {
-  public final SoftContext context;
   private final SoftWorkQueue[] queues;
 
-  public SoftIndirectionTable(SoftContext context, CStruct struct, SoftWorkQueue[] queues) {
-    super(context.device, struct);
-    this.context = context;
+  public SoftIndirectionTable(SoftContext context, SoftWorkQueue[] queues) {
+    super(
+        context,
+        context
+            .struct(ibv_rwq_ind_table.layout())
+            .putInt("ind_tbl_num", context.device.newNumber()),
+        Stream.concat(Stream.of(context), Arrays.stream(queues)).toArray(SoftObject[]::new));
     this.queues = queues;
-  }
-
-  @Override
-  public String handleField() {
-    return "ind_tbl_handle";
   }
 
   /** The queue for a hash: its lowest bits are the index. */
   SoftWorkQueue queue(int hash) {
     return queues[hash & (queues.length - 1)];
-  }
-
-  /** Counts the table as a user of its queues. */
-  public void use(int change) {
-    for (SoftWorkQueue queue : queues) {
-      queue.users += change;
-    }
   }
 }

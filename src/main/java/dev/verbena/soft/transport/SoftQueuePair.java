@@ -3,7 +3,6 @@ package dev.verbena.soft.transport;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Abi;
-import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.rdma_h;
@@ -11,6 +10,7 @@ import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.Completion;
 import dev.verbena.soft.device.FrameTarget;
+import dev.verbena.soft.device.MemoryKey;
 import dev.verbena.soft.device.PacketTarget;
 import dev.verbena.soft.device.ReceiveQueue;
 import dev.verbena.soft.device.ReceiveRequest;
@@ -46,7 +46,6 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   /** How many packets wait for a turn: many more than a turn of the device delivers. */
   private static final int MAX_INBOX = 8192;
 
-  public final SoftContext context;
   public final SoftDomain domain;
   public final int type;
   public final int number;
@@ -124,8 +123,15 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       @Nullable SoftSharedQueue sharedQueue,
       @Nullable SoftXrcDomain xrcDomain,
       QueuePairChoices choices) {
-    super(context.device, struct);
-    this.context = context;
+    super(
+        context,
+        struct,
+        domain,
+        xrcDomain,
+        sendCompletions,
+        receiveCompletions,
+        sharedQueue,
+        choices.spreading() == null ? null : choices.spreading().table);
     this.domain = domain;
     this.init = init;
     this.type = init.getInt("qp_type");
@@ -151,13 +157,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
             ? null
             : new ReceiveQueue(init.getInt("cap.max_recv_wr"), init.getInt("cap.max_recv_sge"));
     task = new Turn();
-    start =
-        new Timer(device.engine.timers()) {
-          @Override
-          public void expired() {
-            device.engine.request(task);
-          }
-        };
+    start = new Timer(device.engine.timers(), () -> device.engine.request(task));
     transportBits = transportBits(type);
     transport =
         switch (transportBits) {
@@ -184,10 +184,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
 
   /** The queue pair whose {@code ibv_qp} is at an address, or null. */
   public static @Nullable SoftQueuePair at(long address) {
-    return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftQueuePair queuePair
-            && queuePair.address() == address
-        ? queuePair
-        : null;
+    return Registry.byHandle(address, HANDLE) instanceof SoftQueuePair found ? found : null;
   }
 
   /** A turn of the queue pair, under the network's lock. */
@@ -231,8 +228,8 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   }
 
   @Override
-  public String handleField() {
-    return "qp_base.handle";
+  protected void begin() {
+    device.add(this);
   }
 
   @Override
@@ -466,6 +463,14 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     event(rdma_h.IBV_EVENT_PATH_MIG());
   }
 
+  /** The memory that a peer may access by a remote key of a domain; null if it may not. */
+  @Nullable MemoryKey remoteMemory(int key, SoftDomain of, int access, long address, long length) {
+    MemoryKey found = device.keys.get(key);
+    return found != null && found.serves(of, this, access) && found.covers(address, length)
+        ? found
+        : null;
+  }
+
   // Receives
 
   /** The shared receive queue for a message, or null for the queue pair's own queue. */
@@ -508,20 +513,8 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     for (int i = 0; i < counters.length; i++) {
       if ((operations & 1 << i) != 0) {
         counters[i] = counter;
-        counter.users++;
+        counter.use(1);
       }
-    }
-  }
-
-  /** Ends the use of all counters. */
-  public void detachCounters() {
-    if (counters != null) {
-      for (SoftCompletionCounter counter : counters) {
-        if (counter != null) {
-          counter.users--;
-        }
-      }
-      counters = null;
     }
   }
 
@@ -629,9 +622,27 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     return from != null && from.completionQueue != null ? from.completionQueue : receiveCompletions;
   }
 
+  @Override
+  public void requireUnused(String function) {
+    super.requireUnused(function);
+    if (!groups.isEmpty()) {
+      throw new VerbsException(function, Errno.EBUSY, "attached to a multicast group");
+    }
+  }
+
   /** Ends all work: the queue pair is destroyed. */
-  public void close() {
+  @Override
+  protected void end() {
     state(rdma_h.IBV_QPS_RESET());
     reset();
+    device.remove(this);
+    if (counters != null) {
+      for (SoftCompletionCounter counter : counters) {
+        if (counter != null) {
+          counter.use(-1);
+        }
+      }
+      counters = null;
+    }
   }
 }

@@ -1,7 +1,6 @@
 package dev.verbena.soft.transport;
 
 import dev.verbena.internal.foreign.Abi;
-import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
@@ -32,7 +31,7 @@ public final class SoftWorkQueue extends SoftObject {
       SoftCompletionQueue completions,
       ReceiveQueue receives,
       int number) {
-    super(domain.device, struct);
+    super(domain.context, struct, domain, completions);
     this.domain = domain;
     this.completions = completions;
     this.receives = receives;
@@ -58,17 +57,19 @@ public final class SoftWorkQueue extends SoftObject {
 
     @Override
     void failed() {
-      domain.context.events.add(rdma_h.IBV_EVENT_WQ_FATAL(), SoftWorkQueue.this);
+      context.events.add(rdma_h.IBV_EVENT_WQ_FATAL(), SoftWorkQueue.this);
       modify(rdma_h.IBV_WQS_ERR());
     }
   }
 
   /** The queue whose {@code ibv_wq} is at an address, or null. */
   public static @Nullable SoftWorkQueue at(long address) {
-    return Registry.byHandle(Memory.getInt(address + HANDLE)) instanceof SoftWorkQueue queue
-            && queue.address() == address
-        ? queue
-        : null;
+    return Registry.byHandle(address, HANDLE) instanceof SoftWorkQueue queue ? queue : null;
+  }
+
+  @Override
+  protected void end() {
+    completions.forget(this);
   }
 
   FrameReceiver frames() {

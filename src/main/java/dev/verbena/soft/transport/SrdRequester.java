@@ -88,20 +88,8 @@ final class SrdRequester {
     transfers = new Transfer[Math.max(1, sends.capacity())];
     random = queuePair.number;
     Arrays.setAll(window, _ -> new Slot());
-    answers =
-        new Timer(scheduler.timers()) {
-          @Override
-          public void expired() {
-            repeat();
-          }
-        };
-    retries =
-        new Timer(scheduler.timers()) {
-          @Override
-          public void expired() {
-            retry();
-          }
-        };
+    answers = new Timer(scheduler.timers(), this::repeat);
+    retries = new Timer(scheduler.timers(), this::retry);
   }
 
   void modified(int mask) {

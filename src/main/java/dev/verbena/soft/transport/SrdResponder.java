@@ -165,13 +165,9 @@ final class SrdResponder {
 
   /** The memory of a request, or null if it may not be accessed. */
   private MemoryKey find(Packet packet, int access, long address, long length, long size) {
-    MemoryKey key = queuePair.device.keys.get(packet.remoteKey);
     boolean isPart = packet.offset >= 0 && packet.offset + size <= length;
     return isPart
-            && key != null
-            && key.serves(queuePair.domain, queuePair, access)
-            && key.covers(address, length)
-        ? key
+        ? queuePair.remoteMemory(packet.remoteKey, queuePair.domain, access, address, length)
         : null;
   }
 

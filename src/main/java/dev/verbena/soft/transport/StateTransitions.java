@@ -3,128 +3,139 @@ package dev.verbena.soft.transport;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
 /**
- * The state transitions of queue pairs, with the attributes that each requires and allows, as the
- * InfiniBand specification has them.
+ * The state transitions of queue pairs, with the attributes that each requires and allows: the
+ * table of the InfiniBand specification, as {@code ib_modify_qp_is_ok} of Linux has it, and for SRD
+ * that of the driver of EFA.
+ *
+ * <p>A transition concerns some attributes, and a service has some; what concerns both is required
+ * or allowed, with the exceptions in {@link #allowed}.
  */
 public final class StateTransitions {
-  private static final Map<String, Integer> STATES =
-      Map.of(
-          "RESET", rdma_h.IBV_QPS_RESET(),
-          "INIT", rdma_h.IBV_QPS_INIT(),
-          "RTR", rdma_h.IBV_QPS_RTR(),
-          "RTS", rdma_h.IBV_QPS_RTS(),
-          "SQD", rdma_h.IBV_QPS_SQD(),
-          "SQE", rdma_h.IBV_QPS_SQE(),
-          "ERR", rdma_h.IBV_QPS_ERR());
-
-  private static final Map<String, Integer> TYPES =
-      Map.of(
-          "RC", rdma_h.IBV_QPT_RC(),
-          "UC", rdma_h.IBV_QPT_UC(),
-          "UD", rdma_h.IBV_QPT_UD(),
-          "RAW", rdma_h.IBV_QPT_RAW_PACKET(),
-          "SRD", rdma_h.IBV_QPT_DRIVER(),
-          "XS", rdma_h.IBV_QPT_XRC_SEND(),
-          "XR", rdma_h.IBV_QPT_XRC_RECV());
-
-  private static final Map<String, Integer> BITS =
+  /** The bits of the attributes, by their fields of {@code struct ibv_qp_attr}. */
+  public static final Map<String, Integer> ATTRIBUTES =
       Map.ofEntries(
-          Map.entry("CUR_STATE", rdma_h.IBV_QP_CUR_STATE()),
-          Map.entry("EN_SQD_ASYNC_NOTIFY", rdma_h.IBV_QP_EN_SQD_ASYNC_NOTIFY()),
-          Map.entry("ACCESS_FLAGS", rdma_h.IBV_QP_ACCESS_FLAGS()),
-          Map.entry("PKEY_INDEX", rdma_h.IBV_QP_PKEY_INDEX()),
-          Map.entry("PORT", rdma_h.IBV_QP_PORT()),
-          Map.entry("QKEY", rdma_h.IBV_QP_QKEY()),
-          Map.entry("AV", rdma_h.IBV_QP_AV()),
-          Map.entry("PATH_MTU", rdma_h.IBV_QP_PATH_MTU()),
-          Map.entry("TIMEOUT", rdma_h.IBV_QP_TIMEOUT()),
-          Map.entry("RETRY_CNT", rdma_h.IBV_QP_RETRY_CNT()),
-          Map.entry("RNR_RETRY", rdma_h.IBV_QP_RNR_RETRY()),
-          Map.entry("RQ_PSN", rdma_h.IBV_QP_RQ_PSN()),
-          Map.entry("MAX_QP_RD_ATOMIC", rdma_h.IBV_QP_MAX_QP_RD_ATOMIC()),
-          Map.entry("ALT_PATH", rdma_h.IBV_QP_ALT_PATH()),
-          Map.entry("MIN_RNR_TIMER", rdma_h.IBV_QP_MIN_RNR_TIMER()),
-          Map.entry("SQ_PSN", rdma_h.IBV_QP_SQ_PSN()),
-          Map.entry("MAX_DEST_RD_ATOMIC", rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC()),
-          Map.entry("PATH_MIG_STATE", rdma_h.IBV_QP_PATH_MIG_STATE()),
-          Map.entry("DEST_QPN", rdma_h.IBV_QP_DEST_QPN()),
-          Map.entry("RATE_LIMIT", rdma_h.IBV_QP_RATE_LIMIT()));
+          Map.entry("cur_qp_state", rdma_h.IBV_QP_CUR_STATE()),
+          Map.entry("en_sqd_async_notify", rdma_h.IBV_QP_EN_SQD_ASYNC_NOTIFY()),
+          Map.entry("qp_access_flags", rdma_h.IBV_QP_ACCESS_FLAGS()),
+          Map.entry("pkey_index", rdma_h.IBV_QP_PKEY_INDEX()),
+          Map.entry("port_num", rdma_h.IBV_QP_PORT()),
+          Map.entry("qkey", rdma_h.IBV_QP_QKEY()),
+          Map.entry("ah_attr", rdma_h.IBV_QP_AV()),
+          Map.entry("path_mtu", rdma_h.IBV_QP_PATH_MTU()),
+          Map.entry("timeout", rdma_h.IBV_QP_TIMEOUT()),
+          Map.entry("retry_cnt", rdma_h.IBV_QP_RETRY_CNT()),
+          Map.entry("rnr_retry", rdma_h.IBV_QP_RNR_RETRY()),
+          Map.entry("rq_psn", rdma_h.IBV_QP_RQ_PSN()),
+          Map.entry("max_rd_atomic", rdma_h.IBV_QP_MAX_QP_RD_ATOMIC()),
+          Map.entry("alt_ah_attr", rdma_h.IBV_QP_ALT_PATH()),
+          Map.entry("min_rnr_timer", rdma_h.IBV_QP_MIN_RNR_TIMER()),
+          Map.entry("sq_psn", rdma_h.IBV_QP_SQ_PSN()),
+          Map.entry("max_dest_rd_atomic", rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC()),
+          Map.entry("path_mig_state", rdma_h.IBV_QP_PATH_MIG_STATE()),
+          Map.entry("dest_qp_num", rdma_h.IBV_QP_DEST_QPN()),
+          Map.entry("rate_limit", rdma_h.IBV_QP_RATE_LIMIT()));
 
-  /** From, to, types, required attributes, optional attributes. */
-  private static final String RULES =
+  private static final int DATAGRAM =
+      bits("pkey_index port_num qkey sq_psn cur_qp_state en_sqd_async_notify");
+  private static final int CONNECTED =
+      bits("pkey_index port_num qp_access_flags sq_psn cur_qp_state en_sqd_async_notify")
+          | bits("ah_attr path_mtu dest_qp_num rq_psn alt_ah_attr path_mig_state");
+  private static final int REQUESTER = bits("timeout retry_cnt rnr_retry max_rd_atomic");
+  private static final int RESPONDER = bits("timeout min_rnr_timer max_dest_rd_atomic");
+
+  /** The attributes of each service: XRC has the two ends of a reliable connection apart. */
+  private static final Map<Integer, Integer> SERVICES =
+      Map.of(
+          rdma_h.IBV_QPT_RC(),
+          CONNECTED | REQUESTER | RESPONDER,
+          rdma_h.IBV_QPT_UC(),
+          CONNECTED,
+          rdma_h.IBV_QPT_XRC_SEND(),
+          CONNECTED | REQUESTER,
+          rdma_h.IBV_QPT_XRC_RECV(),
+          CONNECTED | RESPONDER,
+          rdma_h.IBV_QPT_UD(),
+          DATAGRAM,
+          rdma_h.IBV_QPT_DRIVER(),
+          DATAGRAM,
+          rdma_h.IBV_QPT_RAW_PACKET(),
+          bits("port_num rate_limit"));
+
+  /** In the order of {@code enum ibv_qp_state}. */
+  private static final List<String> STATES =
+      List.of("RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR");
+
+  /** From, to, the attributes that are required, and those that are allowed. */
+  private static final String TABLE =
       """
-      RESET INIT : UD SRD : PKEY_INDEX PORT QKEY :
-      RESET INIT : RAW : PORT :
-      RESET INIT : RC UC XS XR : PKEY_INDEX PORT ACCESS_FLAGS :
-      INIT INIT : UD SRD : : PKEY_INDEX PORT QKEY
-      INIT INIT : RAW : : PORT
-      INIT INIT : RC UC XS XR : : PKEY_INDEX PORT ACCESS_FLAGS
-      INIT RTR : UD SRD : : PKEY_INDEX QKEY
-      INIT RTR : RAW : :
-      INIT RTR : UC XS : AV PATH_MTU DEST_QPN RQ_PSN : ALT_PATH ACCESS_FLAGS PKEY_INDEX
-      INIT RTR : RC XR : AV PATH_MTU DEST_QPN RQ_PSN MAX_DEST_RD_ATOMIC MIN_RNR_TIMER \
-      : ALT_PATH ACCESS_FLAGS PKEY_INDEX
-      RTR RTS : UD : SQ_PSN : CUR_STATE QKEY
-      RTR RTS : SRD : SQ_PSN : CUR_STATE QKEY RNR_RETRY
-      RTR RTS : RAW : : RATE_LIMIT
-      RTR RTS : UC : SQ_PSN : CUR_STATE ALT_PATH ACCESS_FLAGS PATH_MIG_STATE
-      RTR RTS : RC XS : TIMEOUT RETRY_CNT RNR_RETRY SQ_PSN MAX_QP_RD_ATOMIC \
-      : CUR_STATE ALT_PATH ACCESS_FLAGS MIN_RNR_TIMER PATH_MIG_STATE
-      RTR RTS : XR : TIMEOUT SQ_PSN : CUR_STATE ALT_PATH ACCESS_FLAGS MIN_RNR_TIMER PATH_MIG_STATE
-      RTS RTS : UD SRD : : CUR_STATE QKEY
-      RTS RTS : RAW : : RATE_LIMIT
-      RTS RTS : UC XS : : CUR_STATE ACCESS_FLAGS ALT_PATH PATH_MIG_STATE
-      RTS RTS : RC XR : : CUR_STATE ACCESS_FLAGS ALT_PATH PATH_MIG_STATE MIN_RNR_TIMER
-      RTS SQD : RC UC UD SRD XS XR : : EN_SQD_ASYNC_NOTIFY
-      SQD RTS : UD SRD : : CUR_STATE QKEY
-      SQD RTS : UC XS : : CUR_STATE ALT_PATH ACCESS_FLAGS PATH_MIG_STATE
-      SQD RTS : RC XR : : CUR_STATE ALT_PATH ACCESS_FLAGS MIN_RNR_TIMER PATH_MIG_STATE
-      SQD SQD : UD SRD : : PKEY_INDEX QKEY
-      SQD SQD : UC : : AV ALT_PATH ACCESS_FLAGS PKEY_INDEX PATH_MIG_STATE
-      SQD SQD : RC : : PORT AV TIMEOUT RETRY_CNT RNR_RETRY MAX_QP_RD_ATOMIC MAX_DEST_RD_ATOMIC \
-      ALT_PATH ACCESS_FLAGS PKEY_INDEX MIN_RNR_TIMER PATH_MIG_STATE
-      SQD SQD : XS : : PORT AV TIMEOUT RETRY_CNT RNR_RETRY MAX_QP_RD_ATOMIC ALT_PATH \
-      ACCESS_FLAGS PKEY_INDEX PATH_MIG_STATE
-      SQD SQD : XR : : PORT AV TIMEOUT MAX_DEST_RD_ATOMIC ALT_PATH ACCESS_FLAGS \
-      PKEY_INDEX MIN_RNR_TIMER PATH_MIG_STATE
-      SQE RTS : UD SRD : : CUR_STATE QKEY
-      SQE RTS : UC : : CUR_STATE ACCESS_FLAGS
+      RESET INIT : pkey_index port_num qkey qp_access_flags :
+      INIT INIT : : pkey_index port_num qkey qp_access_flags
+      INIT RTR : ah_attr path_mtu dest_qp_num rq_psn max_dest_rd_atomic min_rnr_timer \
+      : pkey_index qkey qp_access_flags alt_ah_attr
+      RTR RTS : sq_psn timeout retry_cnt rnr_retry max_rd_atomic : cur_qp_state qkey \
+      qp_access_flags min_rnr_timer alt_ah_attr path_mig_state rate_limit
+      RTS RTS : : cur_qp_state qkey qp_access_flags min_rnr_timer alt_ah_attr path_mig_state \
+      rate_limit
+      RTS SQD : : en_sqd_async_notify
+      SQD RTS : : cur_qp_state qkey qp_access_flags min_rnr_timer alt_ah_attr path_mig_state
+      SQD SQD : : pkey_index port_num qkey qp_access_flags ah_attr alt_ah_attr path_mig_state \
+      timeout retry_cnt rnr_retry max_rd_atomic min_rnr_timer max_dest_rd_atomic
+      SQE RTS : : cur_qp_state qkey qp_access_flags
       """;
 
-  private record Key(int from, int to, int type) {}
+  private record Transition(int from, int to) {}
 
-  private record Rule(int required, int allowed) {}
+  private record Attributes(int required, int allowed) {}
 
-  private static final Map<Key, Rule> TABLE = read();
+  private static final Map<Transition, Attributes> TRANSITIONS = read();
 
   private StateTransitions() {}
 
-  private static Map<Key, Rule> read() {
-    Map<Key, Rule> table = new HashMap<>();
-    for (String line : RULES.lines().toList()) {
-      String[] parts = line.split(":", -1);
-      List<String> states = words(parts[0]);
-      int required = mask(parts[2]);
-      Rule rule = new Rule(required, required | mask(parts[3]));
-      for (String type : words(parts[1])) {
-        table.put(
-            new Key(STATES.get(states.get(0)), STATES.get(states.get(1)), TYPES.get(type)), rule);
+  private static Map<Transition, Attributes> read() {
+    Map<Transition, Attributes> transitions = new HashMap<>();
+    for (int state = 0; state < STATES.size(); state++) {
+      transitions.put(new Transition(state, STATES.indexOf("RESET")), new Attributes(0, 0));
+      if (state != STATES.indexOf("RESET")) {
+        transitions.put(new Transition(state, STATES.indexOf("ERR")), new Attributes(0, 0));
       }
     }
-    return table;
+    for (String line : TABLE.lines().toList()) {
+      String[] parts = line.split(":", -1);
+      String[] states = parts[0].split(" ", -1);
+      transitions.put(
+          new Transition(STATES.indexOf(states[0]), STATES.indexOf(states[1])),
+          new Attributes(bits(parts[1]), bits(parts[2])));
+    }
+    return transitions;
   }
 
-  private static List<String> words(String text) {
-    return text.isBlank() ? List.of() : List.of(text.strip().split(" +"));
+  private static int bits(String names) {
+    return Arrays.stream(names.split(" ", -1))
+        .filter(name -> !name.isEmpty())
+        .mapToInt(ATTRIBUTES::get)
+        .reduce(0, (a, b) -> a | b);
   }
 
-  private static int mask(String names) {
-    return words(names).stream().mapToInt(BITS::get).reduce(0, (a, b) -> a | b);
+  /** The attributes that a transition allows to a service besides those that it requires. */
+  private static int allowed(int type, int from, Attributes attributes) {
+    int own = SERVICES.get(type);
+    int allowed = attributes.allowed & own;
+    boolean reliable = (own & rdma_h.IBV_QP_TIMEOUT()) != 0;
+    if (from == rdma_h.IBV_QPS_SQE() && reliable) {
+      return 0; // It is never in this state: its errors lead to ERR.
+    } else if (type == rdma_h.IBV_QPT_DRIVER()) {
+      allowed |= attributes.required & rdma_h.IBV_QP_RNR_RETRY();
+    }
+    // The port can be replaced before it is used, and with the path of a reliable connection.
+    boolean replaced =
+        from == rdma_h.IBV_QPS_INIT() ? type != rdma_h.IBV_QPT_RAW_PACKET() : reliable;
+    return replaced ? allowed : allowed & ~rdma_h.IBV_QP_PORT();
   }
 
   /**
@@ -134,19 +145,18 @@ public final class StateTransitions {
    *     is not allowed
    */
   public static void check(int type, int from, int to, int mask) {
-    if (to == rdma_h.IBV_QPS_RESET() || (to == rdma_h.IBV_QPS_ERR() && from != 0)) {
-      return;
-    }
-    Rule rule = TABLE.get(new Key(from, to, type));
-    int given = mask & ~rdma_h.IBV_QP_STATE();
-    if (rule == null) {
+    Attributes attributes = TRANSITIONS.get(new Transition(from, to));
+    if (attributes == null) {
       throw invalid("no transition from state " + from + " to " + to);
     }
-    if ((given & rule.required) != rule.required) {
-      throw invalid("missing attributes 0x" + Integer.toHexString(rule.required & ~given));
+    int required = attributes.required & SERVICES.get(type);
+    int given = mask & ~rdma_h.IBV_QP_STATE();
+    if ((given & required) != required) {
+      throw invalid("missing attributes 0x" + Integer.toHexString(required & ~given));
     }
-    if ((given & ~rule.allowed) != 0) {
-      throw invalid("attributes not allowed 0x" + Integer.toHexString(given & ~rule.allowed));
+    int excess = given & ~required & ~allowed(type, from, attributes);
+    if (excess != 0) {
+      throw invalid("attributes not allowed 0x" + Integer.toHexString(excess));
     }
   }
 

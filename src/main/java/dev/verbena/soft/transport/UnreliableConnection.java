@@ -209,16 +209,18 @@ final class UnreliableConnection implements Transport {
       writeLength = Integer.toUnsignedLong(arrived.dmaLength);
       written = 0;
     }
-    MemoryKey key = queuePair.device.keys.get(writeKey);
+    MemoryKey key =
+        queuePair.remoteMemory(
+            writeKey,
+            queuePair.domain,
+            rdma_h.IBV_ACCESS_REMOTE_WRITE(),
+            writeAddress,
+            writeLength);
     long end = written + arrived.length;
     boolean allowed =
         (accessFlags & rdma_h.IBV_ACCESS_REMOTE_WRITE()) != 0
             && (Opcode.ends(operation) ? end == writeLength : end <= writeLength)
-            && (writeLength == 0
-                || (key != null
-                    && key.serves(queuePair.domain, queuePair, rdma_h.IBV_ACCESS_REMOTE_WRITE())
-                    && key.covers(writeAddress, writeLength)
-                    && key.write(arrived, writeAddress + written)));
+            && (writeLength == 0 || (key != null && key.write(arrived, writeAddress + written)));
     if (!allowed) {
       drop();
       return;

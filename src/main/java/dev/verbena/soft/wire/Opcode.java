@@ -74,6 +74,11 @@ public final class Opcode {
     return operation >= WRITE_FIRST && operation <= WRITE_ONLY_IMM;
   }
 
+  /** Whether the request reads or writes a word of eight bytes at once. */
+  public static boolean isWordOperation(int operation) {
+    return operation == COMPARE_SWAP || operation == FETCH_ADD || operation == ATOMIC_WRITE;
+  }
+
   /** Whether the packet begins a message: FIRST or ONLY, or a request of a single packet. */
   public static boolean begins(int operation) {
     return switch (operation) {

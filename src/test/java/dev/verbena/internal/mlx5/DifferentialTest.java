@@ -1,11 +1,15 @@
 package dev.verbena.internal.mlx5;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.Need.JVMS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.testing.Needs;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -16,6 +20,8 @@ import org.opentest4j.TestAbortedException;
  * in a JVM of its own, as only there the emulated NIC is in step mode. {@code
  * -Dverbena.differential=COUNT} and {@code -Dverbena.differential.seed=SEED} select other numbers.
  */
+@Needs(JVMS)
+@On(MLX5)
 class DifferentialTest {
   private static final long REQUESTS = Long.getLong("verbena.differential", 200_000);
   private static final long SEED = Long.getLong("verbena.differential.seed", 20_261_123);

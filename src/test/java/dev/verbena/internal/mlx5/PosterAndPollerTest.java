@@ -2,6 +2,7 @@ package dev.verbena.internal.mlx5;
 
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.testing.ForkedJvm;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The {@code wr_id} of a completion, while another thread posts to the full queue. */
@@ -26,6 +27,7 @@ class PosterAndPollerTest {
 
   /** The compiler that reorders most; the tests themselves run with C1. */
   @Test
+  @Tag("slow")
   void completeWithTheirIdsUnderC2() {
     new ForkedJvm()
         .withNativeAccess()

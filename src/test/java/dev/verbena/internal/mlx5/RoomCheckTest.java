@@ -1,5 +1,6 @@
 package dev.verbena.internal.mlx5;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -7,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairCapacity;
@@ -31,6 +33,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.opentest4j.TestAbortedException;
 
 /** A posting on a full send queue of libmlx5 writes nothing to the queue. */
+@On(MLX5)
 class RoomCheckTest {
   private static final int LENGTH = 64;
   private static final SendOperation[] MESSAGES = {SendOperation.SEND, SendOperation.SEND_WITH_IMM};

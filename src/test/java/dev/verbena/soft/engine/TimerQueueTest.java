@@ -15,12 +15,9 @@ class TimerQueueTest {
   private final List<Long> expired = new ArrayList<>();
 
   private Timer timer() {
-    return new Timer(queue) {
-      @Override
-      public void expired() {
-        expired.add(deadline);
-      }
-    };
+    Timer[] made = new Timer[1];
+    made[0] = new Timer(queue, () -> expired.add(made[0].deadline));
+    return made[0];
   }
 
   @Test

@@ -1,10 +1,12 @@
 package dev.verbena.tools.qualify;
 
+import static dev.verbena.testing.Environment.SOFT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Once;
 import dev.verbena.testing.Rig;
 import dev.verbena.tools.qualify.Outcome.Verdict;
 import java.lang.foreign.MemorySegment;
@@ -14,6 +16,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Trials of a device, and children that crash or hang. */
@@ -80,6 +83,7 @@ class ConformanceTrialsTest {
   }
 
   @Test
+  @Tag("slow")
   void hangIsALine() throws Exception {
     List<Outcome> outcomes = outcomes("hang", "3");
     assertEquals(Verdict.HUNG, outcomes.get(3).verdict());
@@ -97,6 +101,11 @@ class ConformanceTrialsTest {
   }
 
   @DeviceTest
+  @Once(
+      value = SOFT,
+      reason =
+          "the calls that the tests of dev.verbena.verbs make; the emulated NIC runs it, too, each"
+              + " trial in a JVM of its own")
   void everyTrialEndsWithAVerdict() throws Exception {
     List<Outcome> outcomes = new ArrayList<>();
     new Conformance(Rig.a(), Await.LIMIT).run(outcomes::add);

@@ -1,0 +1,277 @@
+package dev.verbena.cm;
+
+import dev.verbena.RdmaException;
+import dev.verbena.RdmaTimeoutException;
+import dev.verbena.internal.KeepAlive;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.RemoteMemory;
+import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** The requests of a connection that the peer's device acknowledges, one thread at a time. */
+final class Sending {
+  private final String connection;
+  private final Endpoint endpoint;
+  private final Transfers transfers;
+  private final Outbox outbox;
+  private final ConnectionEnd end;
+  private final int messageSize;
+  private final ReentrantLock lock = new ReentrantLock();
+  private @Nullable KeepAlive keepAlive;
+
+  Sending(String connection, Endpoint endpoint, Outbox outbox, ConnectionEnd end, int messageSize) {
+    this.connection = connection;
+    this.endpoint = endpoint;
+    this.transfers = endpoint.id().queues().transfers();
+    this.outbox = outbox;
+    this.end = end;
+    this.messageSize = messageSize;
+  }
+
+  Transfers transfers() {
+    return transfers;
+  }
+
+  /** Held by the thread that sends. */
+  ReentrantLock lock() {
+    return lock;
+  }
+
+  void send(MemorySegment message, Deadline deadline, boolean awaited) throws InterruptedException {
+    if (message.byteSize() > messageSize) {
+      throw new IllegalArgumentException(
+          "message of "
+              + message.byteSize()
+              + " bytes exceeds the maximum message size of "
+              + connection
+              + ": "
+              + messageSize
+              + " (ConnectionSettings.messageSize of both ends)");
+    }
+    perform("sending", () -> outbox.send(message), deadline, awaited);
+  }
+
+  void write(
+      MemoryRegion local,
+      long offset,
+      long length,
+      RemoteMemory remote,
+      long remoteOffset,
+      Deadline deadline,
+      boolean awaited)
+      throws InterruptedException {
+    long address = remote.addressOf(remoteOffset, length);
+    perform(
+        "writing",
+        () -> outbox.post(() -> transfers.write(0, local, offset, length, address, remote.rkey())),
+        deadline,
+        awaited);
+  }
+
+  void read(
+      MemoryRegion local,
+      long offset,
+      long length,
+      RemoteMemory remote,
+      long remoteOffset,
+      Deadline deadline,
+      boolean awaited)
+      throws InterruptedException {
+    long address = remote.addressOf(remoteOffset, length);
+    perform(
+        "reading",
+        () -> outbox.post(() -> transfers.read(0, local, offset, length, address, remote.rkey())),
+        deadline,
+        awaited);
+  }
+
+  long fetchAndAdd(RemoteMemory remote, long remoteOffset, long addend, Deadline deadline)
+      throws InterruptedException {
+    long address = addressOfNumber(remote, remoteOffset);
+    return atomic(
+        (result, at) -> transfers.fetchAndAdd(0, result, at, address, remote.rkey(), addend),
+        deadline);
+  }
+
+  long compareAndSwap(
+      RemoteMemory remote, long remoteOffset, long expected, long desired, Deadline deadline)
+      throws InterruptedException {
+    long address = addressOfNumber(remote, remoteOffset);
+    return atomic(
+        (result, at) ->
+            transfers.compareAndSwap(0, result, at, address, remote.rkey(), expected, desired),
+        deadline);
+  }
+
+  private long atomic(Outbox.Atomic request, Deadline deadline) throws InterruptedException {
+    lock("an atomic operation", deadline);
+    try {
+      perform("an atomic operation", () -> outbox.atomic(request), deadline, true);
+      return outbox.resultValue();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Returns the address of a 64-bit number for atomic operations. */
+  static long addressOfNumber(RemoteMemory remote, long offset) {
+    long number = remote.addressOf(offset, Long.BYTES);
+    if (number % Long.BYTES != 0) {
+      throw new IllegalArgumentException(
+          "the address of an atomic operation must be a multiple of 8: offset "
+              + offset
+              + " of "
+              + remote
+              + " is at 0x"
+              + Long.toHexString(number));
+    }
+    return number;
+  }
+
+  void awaitPosted(Deadline deadline) throws InterruptedException {
+    lock("waiting for requests", deadline);
+    try {
+      end.requireOpen();
+      requireDone(outbox.awaitAll(deadline), "waiting for requests", deadline);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Posts a request, and waits for its completion if {@code awaited}. */
+  private void perform(String doing, Runnable post, Deadline deadline, boolean awaited)
+      throws InterruptedException {
+    lock(doing, deadline);
+    try {
+      end.requireConnected(doing);
+      if (!outbox.awaitRoom(deadline)) {
+        throw deadline.missedBy(
+            "%s over %s: %d requests are under way, the limit (ConnectionSettings.withSends)"
+                .formatted(doing, connection, outbox.depth()));
+      }
+      requireDone(true, doing, deadline);
+      post.run();
+      if (awaited) {
+        requireDone(outbox.awaitAll(deadline), doing, deadline);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void lock(String doing, Deadline deadline) throws InterruptedException {
+    if (!lock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS)) {
+      throw deadline.missedBy(doing + " over " + connection);
+    }
+  }
+
+  /**
+   * Throws unless the requests completed. Requests that completed before the end of the connection
+   * count as completed.
+   */
+  private void requireDone(boolean inTime, String doing, Deadline deadline)
+      throws InterruptedException {
+    if (!inTime) {
+      throw deadline.missedBy(doing + " over " + connection);
+    }
+    if (outbox.failure() != null) {
+      if (end.failedByEnd() && !end.isClosed()) {
+        end.await();
+      }
+      throw end.broken(doing, outbox.failure());
+    }
+  }
+
+  /**
+   * Waits until no request is outstanding, or the deadline; returns false if another thread sends
+   * until then.
+   */
+  boolean awaitIdle(Deadline deadline) throws InterruptedException {
+    if (!Uninterrupted.acquire(lock, deadline)) {
+      return false;
+    }
+    try {
+      outbox.awaitAll(deadline);
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Starts the keep-alive.
+   *
+   * @param heard returns a number that changes when something was heard of the peer
+   */
+  void keepAlive(LongSupplier heard, Duration interval, Duration answer) {
+    keepAlive =
+        KeepAlive.start(
+            connection,
+            interval,
+            heard,
+            silent -> {
+              requireAnswer(silent, answer);
+              return true;
+            });
+  }
+
+  /**
+   * Writes zero bytes to the peer's memory, which its device acknowledges, unless requests are
+   * outstanding: the device retries these. Without an acknowledgement the connection ends.
+   *
+   * @param limit the maximum time for the acknowledgement
+   */
+  private void requireAnswer(Duration silent, Duration limit) throws InterruptedException {
+    end.requireOpen();
+    if (outbox.failure() != null || end.hasEvent() || !lock.tryLock()) {
+      return;
+    }
+    try {
+      if (!outbox.awaitAll(Deadline.after(Duration.ZERO)) || outbox.failure() != null) {
+        return;
+      }
+      long asked = System.nanoTime();
+      outbox.writeNothing();
+      boolean answered = outbox.awaitAll(Deadline.after(limit));
+      if (!answered || (outbox.failure() != null && !end.failedByEnd())) {
+        Duration waited = Duration.ofNanos(System.nanoTime() - asked);
+        end.endBySilence(
+            new RdmaTimeoutException(
+                "the peer %s was silent for %d ms, its device does not acknowledge a keep-alive"
+                    .formatted(
+                        endpoint.id().peerAddress().map(InetSocketAddress::toString).orElse(""),
+                        silent.plus(waited).toMillis()),
+                waited));
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Ends the keep-alive, waits until all requests have completed, and tells the peer of the close.
+   */
+  void endInOrder(Deadline deadline) {
+    if (keepAlive != null) {
+      keepAlive.stop();
+    }
+    if (!end.isMarked() || end.isPeerClosed() || end.hasEvent() || !lock.tryLock()) {
+      return;
+    }
+    try {
+      if (Uninterrupted.await(() -> outbox.awaitRoom(deadline)) && outbox.failure() == null) {
+        outbox.sendEndMark();
+        Uninterrupted.await(() -> outbox.awaitAll(deadline));
+      }
+    } catch (RdmaException | IllegalStateException e) {
+      // The connection has failed or ended: the peer cannot be notified.
+    } finally {
+      lock.unlock();
+    }
+  }
+}

@@ -1,0 +1,215 @@
+package dev.verbena.sockets;
+
+import dev.verbena.VerbsException;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.verbs.Completions;
+
+/**
+ * Processes what the peer of a stream has sent and acknowledged, and grants what it may send next.
+ * Guarded by the lock of the stream.
+ *
+ * <p><b>The peer is not believed:</b> it can write to the receive buffer and to its tables, and
+ * nowhere else. A message that is longer than what was granted, or that the protocol does not have,
+ * ends the connection.
+ */
+final class StreamProtocol {
+  /** Completions of one poll. */
+  private static final int BATCH = 32;
+
+  private final Sizes sizes;
+  private final StreamQueues queues;
+  private final StreamEvents events;
+  private final StreamState state;
+  private final ControlMessages control;
+  private final InputRing input;
+  private final Grants grants;
+  private final OutputRing output;
+  private final Completions completions = new Completions(BATCH);
+
+  StreamProtocol(
+      Sizes sizes,
+      StreamQueues queues,
+      StreamEvents events,
+      StreamState state,
+      ControlMessages control,
+      InputRing input,
+      Grants grants,
+      OutputRing output) {
+    this.sizes = sizes;
+    this.queues = queues;
+    this.events = events;
+    this.state = state;
+    this.control = control;
+    this.input = input;
+    this.grants = grants;
+    this.output = output;
+  }
+
+  /**
+   * Polls both queues, and grants what is due.
+   *
+   * @return whether the queues may have more completions
+   */
+  boolean process() {
+    if (state.isReleased()) {
+      return false;
+    }
+    try {
+      giveCredits();
+      boolean hasMore = pollReceives();
+      pollSends();
+      giveCredits();
+      return hasMore;
+    } catch (VerbsException | IllegalStateException e) {
+      state.fail(e);
+      return false;
+    }
+  }
+
+  /** Processes what has arrived: no more messages than there are receive requests. */
+  void processAll() {
+    if (process()) {
+      boolean _ = process();
+    }
+  }
+
+  private boolean pollReceives() {
+    for (int left = sizes.receives(); left > 0; ) {
+      int count = queues.receives().poll(completions);
+      int succeeded = 0;
+      for (int i = 0; i < count && !state.hasEnded(); i++) {
+        if (!completions.isSuccess(i)) {
+          state.failed(completions.status(i));
+        } else if (completions.has(i, CompletionFlag.WITH_IMM)) {
+          succeeded++;
+          receive(completions.immediate(i));
+        } else {
+          state.violated("a message without immediate data");
+        }
+      }
+      if (state.isConnected()) {
+        queues.postReceives(succeeded);
+      }
+      if (count < BATCH) {
+        return false;
+      }
+      left -= count;
+    }
+    return true;
+  }
+
+  private void receive(int message) {
+    int operation = RsocketMessage.operation(message);
+    int value = RsocketMessage.value(message);
+    switch (operation) {
+      case RsocketMessage.DATA -> receiveData(value);
+      case RsocketMessage.GRANT -> output.granted(value);
+      case RsocketMessage.AREA -> {
+        grants.receivedMessage();
+        if (value >= sizes.areas()) {
+          state.violated("an area with the index " + value + " of " + sizes.areas());
+        }
+      }
+      case RsocketMessage.CONTROL -> receiveControl(value);
+      default -> state.violated("a message of the unknown operation " + operation);
+    }
+  }
+
+  private void receiveData(int length) {
+    if (state.isInputEnded()) {
+      state.violated(length + " bytes of the stream after its end");
+      return;
+    } else if (length > input.allowed()) {
+      state.violated("%d bytes where %d were granted".formatted(length, input.allowed()));
+      return;
+    }
+    grants.receivedMessage();
+    input.receive(length);
+    if (state.isInputShut()) {
+      input.discard();
+    }
+  }
+
+  private void receiveControl(int value) {
+    switch (value) {
+      case RsocketMessage.DISCONNECT -> {
+        state.endInput();
+        state.disconnect();
+      }
+      case RsocketMessage.KEEPALIVE -> {}
+      // This end may have data that is not acknowledged yet.
+      case RsocketMessage.SHUTDOWN -> state.endInput();
+      default -> state.violated("a control message of the unknown value " + value);
+    }
+  }
+
+  private void pollSends() {
+    int count;
+    do {
+      count = queues.sends().poll(completions);
+      for (int i = 0; i < count; i++) {
+        sendCompleted(i);
+      }
+    } while (count == BATCH);
+  }
+
+  private void sendCompleted(int index) {
+    long id = completions.id(index);
+    int operation = (int) (id >>> Integer.SIZE);
+    if (operation == RsocketMessage.GRANT || operation == RsocketMessage.CONTROL) {
+      control.completed();
+    } else {
+      output.completed((int) id);
+    }
+    if (!completions.isSuccess(index)) {
+      state.failed(completions.status(index));
+    } else if (operation == RsocketMessage.CONTROL && (int) id == RsocketMessage.DISCONNECT) {
+      state.disconnect();
+    }
+  }
+
+  private boolean canControl() {
+    if (state.isReleased()) {
+      return false;
+    }
+    if (control.isFull()) {
+      try {
+        pollSends();
+      } catch (VerbsException | IllegalStateException e) {
+        state.fail(e);
+      }
+    }
+    return control.canPost();
+  }
+
+  /** Sends the pending control message, and grants what is due, unless that must wait. */
+  void giveCredits() {
+    if (control.isPending() && canControl()) {
+      control.sendPending();
+    }
+    if (grants.areDue() && canControl()) {
+      grants.send();
+    }
+  }
+
+  /** Sends an empty write, whose failure shows that the peer cannot be reached. */
+  void keepAlive() {
+    if (canControl()) {
+      control.post(StreamRequests.KEEPALIVE, RsocketMessage.CONTROL, RsocketMessage.KEEPALIVE);
+    }
+  }
+
+  /**
+   * Requests the events that receiving depends on, and sending if that is wanted.
+   *
+   * @return whether to process again
+   */
+  boolean arm(boolean withSends) {
+    try {
+      return events.arm(withSends || grants.areDue());
+    } catch (VerbsException | IllegalStateException e) {
+      state.fail(e);
+      return false;
+    }
+  }
+}
