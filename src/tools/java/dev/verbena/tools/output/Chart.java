@@ -98,8 +98,8 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
                 .collect(Collectors.joining(" ")))
         .append("\"/>\n");
     if (!line.name().isEmpty()) {
-      double top = MARGIN - 16;
-      double left = MARGIN + 130 + 95.0 * number;
+      double top = MARGIN + 14 + 17.0 * number;
+      double left = WIDTH - MARGIN / 2.0 - 230;
       svg.append(
           String.format(
               Locale.ROOT,
