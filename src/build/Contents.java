@@ -33,6 +33,14 @@ final class Contents {
         throw new IllegalStateException(args[0] + "-tools.jar lacks " + name);
       }
     }
+    for (String name : inTools) {
+      if (name.matches("dev/verbena/.*\\.class")
+          && !name.startsWith(TOOLS)
+          && !inLibrary.contains(name)) {
+        throw new IllegalStateException(
+            args[0] + "-tools.jar has " + name + " of an earlier build: mvn clean");
+      }
+    }
   }
 
   private static List<String> entries(String path) throws IOException {

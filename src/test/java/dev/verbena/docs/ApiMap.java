@@ -31,7 +31,7 @@ import javax.tools.ToolProvider;
 final class ApiMap {
   private static final Path SOURCES = Path.of("src/main/java/dev/verbena");
   private static final List<String> PACKAGES =
-      List.of("", "address", "attributes", "values", "verbs", "flow", "cm", "sockets");
+      List.of("", "address", "attributes", "values", "verbs", "flow", "util", "cm", "sockets");
   private static final Pattern TAGS = Pattern.compile("(?sm)^\\s*@\\w.*");
 
   /** Paragraphs after the first, and all tags but what is returned. */

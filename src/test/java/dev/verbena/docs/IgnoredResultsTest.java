@@ -37,7 +37,7 @@ class IgnoredResultsTest {
     for (String folder : List.of("docs", "examples")) {
       files.addAll(files(Path.of(folder)));
     }
-    for (String name : List.of("verbs", "cm", "packet")) {
+    for (String name : List.of("verbs", "flow", "util", "cm", "packet", "efa", "mlx5")) {
       files.addAll(files(Path.of("src/main/java/dev/verbena", name)));
     }
     return files;

@@ -66,7 +66,7 @@ class AwaitTest {
     }
   }
 
-  /** A program for users, as in its manual page, which knows no test library. */
+  /** A program for users, as in its manual page, which does not use the test library. */
   private static boolean isProgram(Path file) {
     return file.getParent().endsWith("programs") && !file.toString().endsWith("Test.java");
   }

@@ -58,14 +58,14 @@ public enum Environment {
   /** The emulated EFA. */
   EFA(DeviceKind.EFA, CM, PEERS, KERNEL),
 
-  /** Devices that this machine has: which tests suit them is for the reader to tell. */
+  /** Devices that this machine has: all device tests run; some may not suit them. */
   HOST(null);
 
   /** Those with a kernel of their own. */
   public static final Set<Environment> GUESTS =
       Collections.unmodifiableSet(EnumSet.range(BOOKWORM, FORKY_ARM64));
 
-  /** Names the environment where the devices alone do not tell it. */
+  /** Names the environment where it does not follow from the devices. */
   public static final String PROPERTY = "verbena.environment";
 
   /** The environments among which {@link Once} divides the tests, separated by commas. */

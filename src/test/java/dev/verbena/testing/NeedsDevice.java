@@ -37,7 +37,7 @@ public final class NeedsDevice implements ExecutionCondition, TestWatcher {
       throw new IllegalStateException(
           "no RDMA device: "
               + missing
-              + ". To run this test on software devices: mvn test -Psoft -Dtest="
+              + ". To run this test on software devices: mvn test -Dtest="
               + chosen);
     }
     return ConditionEvaluationResult.disabled(missing);

@@ -96,7 +96,7 @@ class NeedsDeviceTest {
                       .getMessage());
       assertEquals(
           "no RDMA device: this machine has none. To run this test on software devices:"
-              + " mvn test -Psoft -Dtest=PdTest",
+              + " mvn test -Dtest=PdTest",
           message);
     }
   }
@@ -110,7 +110,7 @@ class NeedsDeviceTest {
     }
   }
 
-  /** Of -Psoft, and of the run of all device tests in mvn verify. */
+  /** Of -Dtest, and of the run of all device tests in mvn verify. */
   @Test
   void bothRunsOnSoftwareDevicesHaveTheSameVariables() throws Exception {
     Map<String, String> ofProfile = variables("pom.xml", "<(VERBENA_\\w+)>(.*?)</");

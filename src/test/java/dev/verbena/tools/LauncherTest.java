@@ -35,6 +35,7 @@ class LauncherTest {
       Files.setLastModifiedTime(source.getParent(), FileTime.from(LONG_AGO));
     }
     write("pom.xml", "");
+    write("reports/schema.json", "");
   }
 
   private Path write(String name, String text) throws IOException {
