@@ -20,7 +20,7 @@ public final class DeviceAttributes {
   private final MemorySegment basic;
 
   /**
-   * Returns the attributes of a C struct.
+   * Creates the attributes from a C struct. Keeps the segment.
    *
    * @param struct a {@code struct ibv_device_attr_ex}, which is not written to any more
    */

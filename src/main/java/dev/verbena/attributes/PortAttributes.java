@@ -18,7 +18,7 @@ public final class PortAttributes {
   private final MemorySegment struct;
 
   /**
-   * Returns the attributes of a C struct.
+   * Creates the attributes from a C struct. Keeps the segment.
    *
    * @param struct a {@code struct ibv_port_attr}, which is not written to any more
    */

@@ -61,7 +61,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Closing.</b> {@link #close()} leaves all multicast groups, destroys the queues and then the
  * identifier: {@code rdma_destroy_id}, for an endpoint of {@link SynchronousMode#createEndpoint}
- * {@code rdma_destroy_ep}. Closing the channel closes its identifiers.
+ * {@code rdma_destroy_ep}. In synchronous mode it throws {@link IllegalStateException} while a
+ * thread waits in librdmacm. Closing the channel closes its identifiers.
  *
  * <p>Manual pages: {@code rdma_create_id(3)}, {@code rdma_cm(7)}.
  */

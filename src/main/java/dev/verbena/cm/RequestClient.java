@@ -187,7 +187,10 @@ public final class RequestClient implements AutoCloseable {
    * @param request the bytes, at most {@link #messageSize}
    * @param timeout the maximum time to wait
    * @return the answer
+   * @throws RequestFailedException if the server's handler failed
    * @throws RdmaTimeoutException if the timeout expires; the server may have processed the request
+   * @throws ConnectionException if the connection has ended
+   * @throws WorkRequestException if the connection has failed
    * @throws InterruptedException if the thread is interrupted
    */
   public byte[] call(byte[] request, Duration timeout) throws InterruptedException {
@@ -208,7 +211,10 @@ public final class RequestClient implements AutoCloseable {
    * @param timeout the maximum time to wait
    * @return the length of the answer in bytes
    * @throws IndexOutOfBoundsException if the answer is longer than its memory; it is lost
+   * @throws RequestFailedException if the server's handler failed
    * @throws RdmaTimeoutException if the timeout expires; the server may have processed the request
+   * @throws ConnectionException if the connection has ended
+   * @throws WorkRequestException if the connection has failed
    * @throws InterruptedException if the thread is interrupted
    */
   public int call(MemorySegment request, MemorySegment answer, Duration timeout)
@@ -232,6 +238,8 @@ public final class RequestClient implements AutoCloseable {
    * @throws RequestFailedException if the server's handler failed, or the request is too large for
    *     the server
    * @throws RdmaTimeoutException if the timeout expires
+   * @throws ConnectionException if the connection has ended
+   * @throws WorkRequestException if the connection has failed
    * @throws InterruptedException if the thread is interrupted
    */
   public int call(
@@ -254,6 +262,8 @@ public final class RequestClient implements AutoCloseable {
    *     RdmaTimeoutException}
    * @return a future, which completes in a virtual thread; cancelling it drops the answer
    * @throws RdmaTimeoutException if the limit is reached until the timeout expires
+   * @throws ConnectionException if the connection has ended
+   * @throws WorkRequestException if the connection has failed
    * @throws InterruptedException if the thread is interrupted
    */
   public CompletableFuture<byte[]> submit(byte[] request, Duration timeout)

@@ -10,7 +10,7 @@ import java.util.List;
 
 /**
  * A flow action: modifies the packets of flow rules, for example decrypts them ({@code struct
- * ibv_flow_action}).
+ * ibv_flow_action}). Get one with {@link #on}.
  *
  * <p>Closing it calls {@code ibv_destroy_flow_action}. See {@code ibv_flow_action_esp(3)}.
  */
@@ -56,8 +56,7 @@ public final class FlowAction extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       core.whileOpen(
           () ->
-              Core.of(context)
-                  .verbs()
+              core.verbs()
                   .ibv_modify_flow_action_esp(
                       core.address(), esp.allocate(arena, false).address()));
     }

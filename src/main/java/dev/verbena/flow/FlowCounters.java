@@ -16,7 +16,7 @@ import java.util.List;
 
 /**
  * Counters of the packets of flow rules: {@code struct ibv_counters}. Each counter has an index
- * that is selected when it is attached.
+ * that is selected when it is attached. Get one with {@link #on}.
  *
  * <p>Closing it calls {@code ibv_destroy_counters}. See {@code ibv_create_counters(3)}.
  */
@@ -103,10 +103,7 @@ public final class FlowCounters extends Resource {
       ibv_counter_attach_attr.counter_desc(attr, counted.code());
       ibv_counter_attach_attr.index(attr, index);
       core.whileOpen(
-          () ->
-              Core.of(context)
-                  .verbs()
-                  .ibv_attach_counters_point_flow(core.address(), attr.address(), flow));
+          () -> core.verbs().ibv_attach_counters_point_flow(core.address(), attr.address(), flow));
     }
   }
 
@@ -139,10 +136,7 @@ public final class FlowCounters extends Resource {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment values = arena.allocate(ValueLayout.JAVA_LONG, count);
       core.whileOpen(
-          () ->
-              Core.of(context)
-                  .verbs()
-                  .ibv_read_counters(core.address(), values.address(), count, flags));
+          () -> core.verbs().ibv_read_counters(core.address(), values.address(), count, flags));
       return values.toArray(ValueLayout.JAVA_LONG);
     }
   }

@@ -8,7 +8,7 @@ import java.util.function.LongUnaryOperator;
  *
  * @param creation creates the queue from the address of its attributes, an extended struct, and
  *     returns the address of the C struct of the queue; values that it changes in the attributes
- *     are used
+ *     are used. For a queue that exists, ignores the argument and returns its address
  * @param destruction destroys the queue, given the address of its C struct; throws an exception if
  *     that fails
  */

@@ -143,7 +143,7 @@ final class EventKey extends AbstractSelectionKey {
 
   /**
    * Records which operations a selection has found ready, in addition to those that it has found
-   * before: events of a descriptor are told once. Returns whether it is the first time.
+   * before: events of a descriptor are reported once. Returns whether it is the first time.
    */
   boolean found(int operations, long inSelection) {
     boolean isFirst = selection != inSelection;

@@ -3,8 +3,8 @@ package dev.verbena.sockets;
 import dev.verbena.verbs.SendList;
 
 /**
- * What the peer is granted: messages, and halves of the receive buffer, which are told by an SGE in
- * its table. Guarded by the lock of the stream.
+ * What the peer is granted: messages, and halves of the receive buffer, which an SGE in the table
+ * of the protocol announces in its table. Guarded by the lock of the stream.
  */
 final class Grants {
   private final Sizes sizes;

@@ -21,7 +21,7 @@ final class InputRing {
   /** The number of bytes that a thread copies from the ring. */
   private int reading;
 
-  /** The peer knows of the first half. */
+  /** The first half is granted when connecting. */
   InputRing(ByteBuffer ring, int size) {
     this.ring = ring;
     this.size = size;

@@ -76,7 +76,7 @@ final class RdmaStream {
    */
   private final Core life;
 
-  /** Is told of each change that no completion event shows. */
+  /** Is called at each change that no completion event shows. */
   private final Runnable changed;
 
   private final ReentrantLock lock = new ReentrantLock();

@@ -1,4 +1,4 @@
-/** Built on verbs alone: rings of requests that are posted again, and a map of queue pairs. */
+/** Send and receive rings, whose requests are posted again, and a map of queue pairs by number. */
 @NullMarked
 package dev.verbena.util;
 

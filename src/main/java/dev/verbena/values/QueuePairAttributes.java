@@ -31,14 +31,8 @@ public final class QueuePairAttributes {
   private final MemorySegment struct;
   private final Set<QueuePairAttribute> mask;
 
-  /**
-   * Returns the attributes of a C struct.
-   *
-   * @param struct a {@code struct ibv_qp_attr}, which is not written to any more
-   * @param mask the attributes that it contains
-   */
-  public QueuePairAttributes(MemorySegment struct, Set<QueuePairAttribute> mask) {
-    Segments.readable(struct, ibv_qp_attr.sizeof());
+  /** Takes a struct of an automatic arena, which is not written to any more: C reads it. */
+  private QueuePairAttributes(MemorySegment struct, Set<QueuePairAttribute> mask) {
     this.struct = struct.asReadOnly();
     this.mask = Collections.unmodifiableSet(setOf(mask));
   }
@@ -370,9 +364,9 @@ public final class QueuePairAttributes {
     }
 
     /**
-     * Returns those of the attributes that were set and are wanted.
+     * Returns the attributes that were set and are in a set; others are left out.
      *
-     * @param wanted the attributes that are wanted
+     * @param wanted the attributes that are not left out
      * @return the attributes, a copy
      */
     public QueuePairAttributes only(Set<QueuePairAttribute> wanted) {

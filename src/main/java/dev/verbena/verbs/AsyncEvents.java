@@ -93,7 +93,7 @@ public final class AsyncEvents {
 
   /**
    * Logs fatal events until a program reads an event or listens, as for each context that {@link
-   * Device#open} returns. Not for a borrowed context whose events C code reads.
+   * Device#open} returns. Do not call it on a borrowed context whose events C code reads.
    */
   public void logUnhandled() {
     unhandled.log();

@@ -98,13 +98,7 @@ public final class CompletionChannel extends Resource {
    *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */
   public static CompletionChannel borrow(Context context, MemorySegment segment) {
-    Segments.struct(segment, "ibv_comp_channel", ibv_comp_channel.sizeof());
-    return of(context, segment);
-  }
-
-  /** Returns a channel that C code creates and destroys, by a segment of any length. */
-  static CompletionChannel of(Context context, MemorySegment segment) {
-    long address = Segments.object(segment, "ibv_comp_channel");
+    long address = Segments.struct(segment, "ibv_comp_channel", ibv_comp_channel.sizeof());
     return Core.borrow(List.of(context), address, core -> new CompletionChannel(context, core));
   }
 
@@ -154,6 +148,7 @@ public final class CompletionChannel extends Resource {
     Object begun = FlightEvents.beginWait();
     waiting.lockInterruptibly();
     try {
+      queue.core.requireNotClosing(); // Or endWaits() may have been before this wait.
       if (queue.events() == seen && wait.begin(nanos)) {
         waiting.unlock();
         try {
@@ -180,6 +175,12 @@ public final class CompletionChannel extends Resource {
   /** Makes all threads that wait check again what they wait for. */
   void endWaits() {
     events.stop();
+    waiting.lock();
+    try {
+      wait.signal(); // Those that wait for the thread that reads.
+    } finally {
+      waiting.unlock();
+    }
   }
 
   /** Returns the queue of the next event; null if the queue is being closed. */

@@ -83,8 +83,8 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
-   * Checks that this thread has the cursor open, and that it is at a completion of a queue. A
-   * function of a provider library, which reads a field of its own, requires that.
+   * Checks that this thread has the cursor open, and that it is at a completion of a queue: before
+   * a function of a provider library that reads a field of the completion.
    *
    * @param of the queue
    * @throws IllegalStateException if it is not

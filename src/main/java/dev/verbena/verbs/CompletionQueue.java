@@ -31,8 +31,6 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.Function;
-import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -250,8 +248,10 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      */
     public CompletionQueue create() {
       boolean plain = flags == 0 && domain == null;
-      return create(
+      return Core.make(
+          parents(),
           () -> plain ? createPlain() : createExtended(0, maker()),
+          maker().destruction(),
           core -> {
             CompletionQueue queue = new CompletionQueue(context, channel, core, warns(), entries);
             if (isDirect || DirectPath.isAutomatic()) {
@@ -282,15 +282,17 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      * @return the queue
      * @hidden
      */
-    @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot call it.
+    @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot make the argument.
     public ExtendedCompletionQueue createExtended(QueueMaker maker, CompletionField... fields) {
       if (isDirect) {
         throw new IllegalStateException("an extended completion queue cannot be direct()");
       }
       Set<CompletionField> wanted = EnumSet.noneOf(CompletionField.class);
       wanted.addAll(List.of(fields));
-      return create(
+      return Core.make(
+          parents(),
           () -> createExtended(NativeFlag.mask(wanted), maker),
+          maker.destruction(),
           core -> new ExtendedCompletionQueue(context, channel, core, warns(), entries, wanted));
     }
 
@@ -298,11 +300,6 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       return new QueueMaker(
           attr -> context.verbs().ibv_create_cq_ex(context.address(), attr),
           context.verbs()::ibv_destroy_cq);
-    }
-
-    private <Q extends CompletionQueue> Q create(
-        LongSupplier creation, Function<Core, Q> constructor) {
-      return Core.make(parents(), creation, context.verbs()::ibv_destroy_cq, constructor);
     }
 
     private List<Resource> parents() {
@@ -389,15 +386,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */
   public static CompletionQueue borrow(CompletionChannel channel, MemorySegment segment) {
-    Segments.struct(segment, "ibv_cq", ibv_cq.sizeof());
-    return of(channel, segment);
-  }
-
-  /** Returns a queue that C code creates and destroys, by a segment of any length. */
-  static CompletionQueue of(CompletionChannel channel, MemorySegment segment) {
-    long address = Segments.object(segment, "ibv_cq");
-    MemorySegment cq = Memory.at(address, ibv_cq.sizeof());
-    if (ibv_cq.channel(cq).address() != channel.address()) {
+    long address = Segments.struct(segment, "ibv_cq", ibv_cq.sizeof());
+    if (ibv_cq.channel(segment).address() != channel.address()) {
       throw new IllegalArgumentException("the completion queue does not use " + channel);
     }
     Context context = channel.context();
@@ -488,8 +478,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   /** Records that a completion event of the queue was read. */
   @SuppressWarnings("NonAtomicVolatileUpdate") // Events are counted under a lock.
   void wasNotified() {
-    events++;
     calls.wasNotified();
+    events++; // Last: a waiter that sees it arms the queue again.
   }
 
   /** Returns the number of completion events that were read from the channel. */

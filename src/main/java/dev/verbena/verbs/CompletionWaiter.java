@@ -123,14 +123,6 @@ public final class CompletionWaiter {
     long slice = 0;
     long now = start;
     do {
-      if (virtual) { // What it waits for may need this carrier.
-        if ((now - start) / SLICE > slice) {
-          slice = (now - start) / SLICE;
-          LockSupport.parkNanos(this, 1);
-        } else {
-          Thread.yield();
-        }
-      }
       if (Thread.interrupted()) {
         throw new InterruptedException();
       }
@@ -142,6 +134,14 @@ public final class CompletionWaiter {
         Thread.onSpinWait();
       }
       now = System.nanoTime();
+      if (virtual && now - start < time) { // What it waits for may need this carrier.
+        if ((now - start) / SLICE > slice) {
+          slice = (now - start) / SLICE;
+          LockSupport.parkNanos(this, 1);
+        } else {
+          Thread.yield();
+        }
+      }
     } while (now - start < time);
     return 0;
   }

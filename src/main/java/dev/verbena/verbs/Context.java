@@ -114,11 +114,6 @@ public final class Context extends Resource {
    */
   public static Context borrow(MemorySegment segment) {
     Segments.struct(segment, "ibv_context", ibv_context.sizeof());
-    return of(segment);
-  }
-
-  /** Returns the context of a device that C code opened and closes, by a segment of any length. */
-  static Context of(MemorySegment segment) {
     return borrow(Providers.ofContext(segment.address()), segment);
   }
 

@@ -69,19 +69,8 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
    *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */
   public static ProtectionDomain borrow(Context context, MemorySegment segment) {
-    Segments.struct(segment, "ibv_pd", ibv_pd.sizeof());
-    return of(context, context, segment);
-  }
-
-  /**
-   * Returns a domain that C code allocated and deallocates, by a segment of any length.
-   *
-   * @param owner a resource that must be closed after everything that is created from the domain
-   */
-  static ProtectionDomain of(Context context, Resource owner, MemorySegment segment) {
-    long address = Segments.object(segment, "ibv_pd");
-    return Core.borrow(
-        List.of(context, owner), address, core -> new ProtectionDomain(context, core));
+    long address = Segments.struct(segment, "ibv_pd", ibv_pd.sizeof());
+    return Core.borrow(List.of(context), address, core -> new ProtectionDomain(context, core));
   }
 
   /**

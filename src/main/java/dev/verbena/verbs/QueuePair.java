@@ -126,7 +126,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @return the queue pair, to be closed
    * @hidden
    */
-  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot call it.
+  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot make the argument.
   public static QueuePair adopt(
       ProtectionDomain domain,
       QueuePairCapacity capacity,
@@ -851,7 +851,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
                       (int) NativeFlag.mask(wanted),
                       initAttr.address()));
     }
-    return new QueuePairAttributes(attr, wanted);
+    return QueuePairAttributes.copyOf(attr, (int) NativeFlag.mask(wanted));
   }
 
   /**

@@ -99,7 +99,7 @@ public final class QueuePairBuilder {
    * @return the builder
    * @hidden
    */
-  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot call it.
+  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot make the argument.
   public static QueuePairBuilder of(ProtectionDomain domain, QueuePairType type, QueueMaker maker) {
     QueuePairBuilder builder = new QueuePairBuilder(domain, null, type);
     builder.maker = maker;
@@ -279,9 +279,9 @@ public final class QueuePairBuilder {
    * @throws IllegalStateException if a completion queue is missing
    * @hidden
    */
-  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot call it.
+  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot make the argument.
   public QueuePair create(Context on, Resource owner, QueueMaker maker) {
-    Core.requireSame(context, "a builder of a queue pair of " + context, on);
+    Core.requireSame(on, "a builder of a queue pair of " + context, context);
     requireCompletionQueues();
     List<Resource> owners = new ArrayList<>(parents());
     owners.add(owner);

@@ -29,7 +29,7 @@ public abstract class Resource implements AutoCloseable {
    *
    * @hidden
    */
-  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot create one.
+  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot make one.
   protected final Core core;
 
   /**

@@ -195,6 +195,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      */
     public SharedReceiveQueue create() {
       Context context = domain.context();
+      requireBasicIfDirect(); // Before the completion queue is settled.
       if (completions != null) {
         completions.settleForProvider();
       }
@@ -214,7 +215,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      * @return a queue, to be closed
      * @hidden
      */
-    @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot call it.
+    @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot make the argument.
     public SharedReceiveQueue create(Context on, Resource owner, QueueMaker maker) {
       Core.requireSame(on, "a builder of a queue of " + domain.context(), domain.context());
       return create(owner, maker);

@@ -677,6 +677,8 @@ class OtherDeviceTest {
             || message.contains("another protection domain")
             || message.contains("another provider"),
         () -> what + ": " + message);
+    String[] both = message.split(" does not belong to ", -1);
+    assertTrue(both.length == 1 || !both[0].contains(both[1]), message);
   }
 
   @Test

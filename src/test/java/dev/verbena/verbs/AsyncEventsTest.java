@@ -10,6 +10,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.internal.Codes;
 import dev.verbena.internal.calls.CriticalCalls;
 import dev.verbena.internal.calls.NativeSharedReceiveQueueCalls;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.raw.ibv_context;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
@@ -148,7 +150,8 @@ class AsyncEventsTest {
     try (Context context = Rig.a().open()) {
       assertNull(context.asyncEvents().poll()); // The context itself reads no more events.
       CompletionQueue cq = overrun(context);
-      try (Context borrowed = Context.of(context.segment())) {
+      try (Context borrowed =
+          Context.borrow(Memory.at(context.segment().address(), ibv_context.sizeof()))) {
         var event =
             assertInstanceOf(AsyncEvent.OfForeignObject.class, borrowed.asyncEvents().poll(LONG));
         assertSame(AsyncEventType.CQ_ERR, event.type());

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -251,6 +252,29 @@ class CompletionWaiterTest {
     assertFalse(first.isDone());
     complete();
     assertEquals(1, first.get());
+  }
+
+  /** After the waits of the channel were ended, which another thread begins again. */
+  @Test
+  void aWaitThatBeginsWhenItsQueueIsClosedEnds() throws Exception {
+    CompletionQueue closed = context.completionQueue(8).channel(channel).create();
+    CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
+    FutureTask<Integer> reading = new FutureTask<>(() -> waiter.take(completions));
+    Await.waits(Thread.ofPlatform().start(reading));
+    long seen = closed.events();
+    closed.close();
+    FutureTask<Void> late =
+        new FutureTask<>(
+            () -> {
+              channel.await(closed, seen, Long.MAX_VALUE);
+              return null;
+            });
+    Thread.ofPlatform().daemon().start(late);
+    Await.until("the end of the wait", late::isDone);
+    var end = assertThrows(ExecutionException.class, late::get);
+    assertInstanceOf(IllegalStateException.class, end.getCause());
+    complete();
+    assertEquals(1, reading.get());
   }
 
   @Test

@@ -8,10 +8,14 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.address.QueuePairAddress;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.raw.ibv_comp_channel;
+import dev.verbena.raw.ibv_cq;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.QueuePairType;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -177,18 +181,20 @@ class CqEventsTest {
     try (Context context = Rig.a().open()) {
       CompletionChannel owner = context.createCompletionChannel();
       Loop loop = new Loop(context, owner);
-      CompletionChannel channel = CompletionChannel.of(context, owner.segment());
+      CompletionChannel channel =
+          CompletionChannel.borrow(
+              context, Memory.at(owner.segment().address(), ibv_comp_channel.sizeof()));
       loop.cq.requestNotification();
       loop.send(1, false);
       loop.complete(1);
       assertThrows(IllegalStateException.class, () -> channel.poll(LONG), "never borrowed");
-      CompletionQueue cq = CompletionQueue.of(channel, loop.cq.segment());
+      CompletionQueue cq = CompletionQueue.borrow(channel, struct(loop.cq));
       cq.requestNotification();
       loop.send(2, false);
       assertSame(cq, channel.poll(LONG));
       CompletionChannel another = context.createCompletionChannel();
       assertThrows(
-          IllegalArgumentException.class, () -> CompletionQueue.of(another, loop.cq.segment()));
+          IllegalArgumentException.class, () -> CompletionQueue.borrow(another, struct(loop.cq)));
       cq.close();
       channel.close();
       loop.close();
@@ -296,5 +302,9 @@ class CqEventsTest {
     Throwable failure() {
       return assertThrows(ExecutionException.class, result::get).getCause();
     }
+  }
+
+  private static MemorySegment struct(CompletionQueue queue) {
+    return Memory.at(queue.segment().address(), ibv_cq.sizeof());
   }
 }

@@ -7,8 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.EventReader;
+import dev.verbena.raw.ibv_comp_channel;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Pipe;
 import dev.verbena.testing.Rig;
@@ -177,7 +179,9 @@ class EventReaderTest {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofShared()) {
       CompletionChannel channel = context.createCompletionChannel();
-      CompletionChannel borrowed = CompletionChannel.of(context, channel.segment());
+      CompletionChannel borrowed =
+          CompletionChannel.borrow(
+              context, Memory.at(channel.segment().address(), ibv_comp_channel.sizeof()));
       assertNull(borrowed.poll());
       long event = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
       FutureTask<Void> get =

@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.ArenaRegions;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.raw.ibv_pd;
 import dev.verbena.testing.Await;
 import dev.verbena.values.AccessFlag;
 import java.io.IOException;
@@ -91,7 +93,8 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
   /** Nothing refers to the Java objects any more; what C has is given back another way. */
   private WeakReference<Context> forget(MemorySegment memory) {
     Context lost = Context.borrow(provider, context.segment());
-    ProtectionDomain domain = ProtectionDomain.of(lost, lost, pd.segment());
+    ProtectionDomain domain =
+        ProtectionDomain.borrow(lost, Memory.at(pd.segment().address(), ibv_pd.sizeof()));
     domain.registerMemory(memory, AccessFlag.LOCAL_WRITE);
     gone();
     return new WeakReference<>(lost);

@@ -9,6 +9,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.address.AddressVector;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_mw_bind_info;
+import dev.verbena.raw.ibv_pd;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.ibv_sge;
@@ -466,7 +467,9 @@ class PostTest {
 
   @Test
   void aDomainThatIsBorrowedTwiceIsOne() {
-    ProtectionDomain again = ProtectionDomain.of(device.context, device.context, domain.segment());
+    ProtectionDomain again =
+        ProtectionDomain.borrow(
+            device.context, Memory.at(domain.segment().address(), ibv_pd.sizeof()));
     SendList sends = new SendList(1, 1);
     sends.send(0).local(again.registerMemory(buffer, AccessFlag.LOCAL_WRITE), 0, 8);
     assertEquals(1, rc.post(sends));

@@ -444,6 +444,21 @@ class ResourceTest {
   }
 
   @Test
+  void anObjectWhoseNewParentIsClosedIsClosedWithoutItsLock() {
+    Thing first = thing("first");
+    Thing second = thing("second");
+    List<Core> moved = new ArrayList<>();
+    List<Boolean> isLocked = new ArrayList<>();
+    Thing mr = thing("mr", () -> isLocked.add(Thread.holdsLock(moved.getFirst())), first);
+    moved.add(mr.core);
+    second.close();
+    assertThrows(IllegalStateException.class, () -> mr.core.replaceParent(first, second));
+    assertFalse(mr.isOpen());
+    assertEquals(List.of(false), isLocked);
+    first.close();
+  }
+
+  @Test
   void aClosedObjectDoesNotMove() {
     Thing first = thing("first");
     Thing second = thing("second");

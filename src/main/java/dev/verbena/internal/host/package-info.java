@@ -1,2 +1,2 @@
-/** What files of the host tell of a device. */
+/** Attributes of a device from sysfs. */
 package dev.verbena.internal.host;

@@ -2,6 +2,7 @@ package dev.verbena.internal.io;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.ErrorConvention;
 import dev.verbena.internal.Explanation;
@@ -130,7 +131,10 @@ public final class UdpSocket implements AutoCloseable {
     try {
       option(SOL_SOCKET, SO_RCVBUFFORCE, bytes);
     } catch (VerbsException e) {
-      option(SOL_SOCKET, SO_RCVBUF, bytes); // Without the capability.
+      if (e.errno() != Errno.EPERM) {
+        throw e;
+      }
+      option(SOL_SOCKET, SO_RCVBUF, bytes);
     }
   }
 

@@ -46,8 +46,8 @@ public final class Core {
   private volatile List<Core> parents;
   private Object owner;
   private @Nullable OpenDevice device;
-  private Runnable beforeClose = () -> {};
-  private Runnable release = this::destroy;
+  private volatile Runnable beforeClose = () -> {};
+  private volatile Runnable release = this::destroy;
   private volatile boolean closesWhenUnused;
 
   /** In the order of creation; a set, so that removal takes constant time. */
@@ -92,7 +92,7 @@ public final class Core {
   }
 
   /**
-   * Registers what returns the core of an object.
+   * Sets the function that returns the core of an object; {@code Resource} calls this once.
    *
    * @param function returns the core
    */
@@ -125,7 +125,7 @@ public final class Core {
    * @param creation creates the C object and returns its address; closing a parent there throws an
    *     exception
    * @param destruction destroys the C object; throws an exception if that fails
-   * @param constructor returns the owner, which {@linkplain #owner tells the core}
+   * @param constructor creates the owner, whose constructor calls {@link #owner}
    * @return the owner
    * @throws IllegalStateException if a parent is closed; nothing is created
    */
@@ -246,7 +246,7 @@ public final class Core {
   /**
    * Wraps the destruction of the C object.
    *
-   * @param wrapper is given what destroys the object until now, and runs it
+   * @param wrapper is given what destroys the object until now, which it runs or replaces
    */
   public void wrapDestruction(Consumer<Runnable> wrapper) {
     Runnable inner = release;
@@ -415,11 +415,11 @@ public final class Core {
    * @throws IllegalStateException if this object or one of the parents is closed; nothing is
    *     changed
    */
-  public synchronized void moveTo(AutoCloseable... newParents) {
+  public void moveTo(AutoCloseable... newParents) {
     moveTo(of(List.of(newParents)));
   }
 
-  private void moveTo(List<Core> after) {
+  private synchronized void moveTo(List<Core> after) {
     // Closing cannot begin until this is done. Locks are acquired only upwards: child, then parent.
     if (state != State.OPEN) {
       throw closedException();
@@ -481,7 +481,8 @@ public final class Core {
   }
 
   /**
-   * Makes the object be closed with another one, too. If that is closed, this one is closed.
+   * Adds a parent, whose closing closes this object first. If it is closed already, closes this
+   * object.
    *
    * @param parent the object that must be closed after this one from now on
    * @throws IllegalStateException if this object or the parent is closed
@@ -496,7 +497,7 @@ public final class Core {
   }
 
   /** Replaces one of the parents, after C did. If the new one is closed, this object is closed. */
-  public synchronized void replaceParent(AutoCloseable from, AutoCloseable to) {
+  public void replaceParent(AutoCloseable from, AutoCloseable to) {
     try {
       moveTo(parents.stream().map(p -> p.equals(of(from)) ? of(to) : p).toList());
     } catch (IllegalStateException e) {
@@ -637,7 +638,7 @@ public final class Core {
   }
 
   /** Returns a name of a thread, for messages; that of a virtual thread is often empty. */
-  public static String nameOf(Thread thread) {
+  static String nameOf(Thread thread) {
     return thread.getName().isEmpty() ? "#" + thread.threadId() : thread.getName();
   }
 
@@ -710,7 +711,7 @@ public final class Core {
    * Returns a number that changes whenever any object is closed. As long as it is the same, objects
    * that were open are still open.
    */
-  public static int closings() {
+  static int closings() {
     return CLOSINGS.getOpaque();
   }
 

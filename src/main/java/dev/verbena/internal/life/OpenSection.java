@@ -10,8 +10,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A section of calls on a queue that one thread at a time has open: a {@link Posting}, or the
- * polling by a {@link CompletionCursor}. The provider may hold a lock of the queue for this thread
+ * A section of calls on a queue that one thread at a time has open: a {@code Posting}, or the
+ * polling by a {@code CompletionCursor}. The provider may hold a lock of the queue for this thread
  * from one call to the next, and all other threads that need the lock would wait for it.
  */
 public final class OpenSection {
