@@ -47,7 +47,7 @@ public class DcPingPong {
       domain = context.allocateProtectionDomain();
       sent = context.createCompletionQueue(16);
       received = context.createCompletionQueue(16);
-      receives = domain.createSharedReceiveQueue(16);
+      receives = SharedReceiveQueue.create(domain, 16);
       Mlx5Device mlx5 = Mlx5Device.of(context);
       target =
           mlx5.dcTarget(domain, ACCESS_KEY)

@@ -21,8 +21,9 @@ public class ExtendedQueue {
         ProtectionDomain domain = context.allocateProtectionDomain();
         ExtendedCompletionQueue queue =
             context.completionQueue(16).createExtended(CompletionField.QP_NUM);
-        QueuePair client = domain.queuePair(QueuePairType.RC).completions(queue).create();
-        QueuePair server = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+        QueuePair client = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
+        QueuePair server =
+            QueuePair.builder(domain, QueuePairType.RC).completions(queue).create()) {
       client.connect(server.localAddress()); // between two hosts: exchange the addresses over TCP
       server.connect(client.localAddress());
 

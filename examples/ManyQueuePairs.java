@@ -34,7 +34,7 @@ public class ManyQueuePairs {
     try (Context context = Device.list().getFirst().open();
         ProtectionDomain domain = context.allocateProtectionDomain();
         CompletionQueue queue = context.completionQueue(8 * PAIRS).create();
-        SharedReceiveQueue shared = domain.sharedReceiveQueue(PAIRS).create()) {
+        SharedReceiveQueue shared = SharedReceiveQueue.builder(domain, PAIRS).create()) {
       MemoryRegion memory = domain.allocateMemory(8 * 2 * PAIRS, AccessFlag.LOCAL_WRITE);
       ReceiveList receives = new ReceiveList(PAIRS, 1);
       SendList sends = new SendList(PAIRS, 1);
@@ -86,8 +86,7 @@ public class ManyQueuePairs {
 
   private static QueuePair queuePair(
       ProtectionDomain domain, CompletionQueue queue, SharedReceiveQueue shared) {
-    return domain
-        .queuePair(QueuePairType.RC)
+    return QueuePair.builder(domain, QueuePairType.RC)
         .completions(queue)
         .sharedReceiveQueue(shared)
         .capacity(QueuePairCapacity.of(4))

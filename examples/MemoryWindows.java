@@ -23,8 +23,9 @@ public class MemoryWindows {
     try (Context context = Device.list().getFirst().open();
         ProtectionDomain domain = context.allocateProtectionDomain();
         CompletionQueue queue = context.createCompletionQueue(16);
-        QueuePair client = domain.queuePair(QueuePairType.RC).completions(queue).create();
-        QueuePair server = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+        QueuePair client = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
+        QueuePair server =
+            QueuePair.builder(domain, QueuePairType.RC).completions(queue).create()) {
       client.connect(server.localAddress()); // between two hosts: exchange the addresses over TCP
       server.connect(client.localAddress());
 
@@ -33,7 +34,7 @@ public class MemoryWindows {
       source.memory().setString(0, "through a window");
       Completions completions = new Completions(1);
 
-      MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+      MemoryWindow window = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_1);
       window.bind(server, 1, new WindowBinding(target, 1024, 64, Set.of(AccessFlag.REMOTE_WRITE)));
       await(queue, completions);
 

@@ -128,8 +128,7 @@ public class OneSidedRing {
       ProtectionDomain domain = context.allocateProtectionDomain();
       queue = context.createCompletionQueue(4 * SLOTS); // sends and receives
       queuePair =
-          domain
-              .queuePair(QueuePairType.RC)
+          QueuePair.builder(domain, QueuePairType.RC)
               .completions(queue)
               .capacity(QueuePairCapacity.of(2 * SLOTS))
               .create();

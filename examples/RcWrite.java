@@ -22,8 +22,9 @@ public class RcWrite {
     try (Context context = Device.list().getFirst().open();
         ProtectionDomain domain = context.allocateProtectionDomain();
         CompletionQueue queue = context.createCompletionQueue(16);
-        QueuePair client = domain.queuePair(QueuePairType.RC).completions(queue).create();
-        QueuePair server = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+        QueuePair client = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
+        QueuePair server =
+            QueuePair.builder(domain, QueuePairType.RC).completions(queue).create()) {
       client.connect(server.localAddress()); // between two hosts: exchange the addresses over TCP
       server.connect(client.localAddress());
 

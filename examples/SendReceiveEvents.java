@@ -22,8 +22,9 @@ public class SendReceiveEvents {
         ProtectionDomain domain = context.allocateProtectionDomain();
         CompletionChannel channel = context.createCompletionChannel();
         CompletionQueue queue = context.completionQueue(16).channel(channel).create();
-        QueuePair client = domain.queuePair(QueuePairType.RC).completions(queue).create();
-        QueuePair server = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+        QueuePair client = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
+        QueuePair server =
+            QueuePair.builder(domain, QueuePairType.RC).completions(queue).create()) {
       client.connect(server.localAddress()); // between two hosts: exchange the addresses over TCP
       server.connect(client.localAddress());
 

@@ -21,7 +21,7 @@ public class SharedReceives {
     try (Context context = Device.list().getFirst().open();
         ProtectionDomain domain = context.allocateProtectionDomain();
         CompletionQueue queue = context.createCompletionQueue(16);
-        SharedReceiveQueue shared = domain.createSharedReceiveQueue(8)) {
+        SharedReceiveQueue shared = SharedReceiveQueue.create(domain, 8)) {
       MemoryRegion memory = domain.allocateMemory(4096, AccessFlag.LOCAL_WRITE);
       ReceiveList receives = new ReceiveList(2, 1);
       for (int i = 0; i < receives.size(); i++) {
@@ -42,10 +42,10 @@ public class SharedReceives {
   private static void sendTo(
       SharedReceiveQueue shared, CompletionQueue queue, MemoryRegion memory) {
     ProtectionDomain domain = shared.domain();
-    try (QueuePair client = domain.queuePair(QueuePairType.RC).completions(queue).create();
+    try (QueuePair client =
+            QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
         QueuePair server =
-            domain
-                .queuePair(QueuePairType.RC)
+            QueuePair.builder(domain, QueuePairType.RC)
                 .completions(queue)
                 .sharedReceiveQueue(shared)
                 .create()) {

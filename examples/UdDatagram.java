@@ -26,8 +26,9 @@ public class UdDatagram {
     try (Context context = Device.list().getFirst().open();
         ProtectionDomain domain = context.allocateProtectionDomain();
         CompletionQueue queue = context.createCompletionQueue(16);
-        QueuePair client = domain.queuePair(QueuePairType.UD).completions(queue).create();
-        QueuePair server = domain.queuePair(QueuePairType.UD).completions(queue).create()) {
+        QueuePair client = QueuePair.builder(domain, QueuePairType.UD).completions(queue).create();
+        QueuePair server =
+            QueuePair.builder(domain, QueuePairType.UD).completions(queue).create()) {
       client.activate();
       server.activate();
       QueuePairAddress address = server.localAddress(); // between two hosts: sent over TCP

@@ -47,8 +47,7 @@ final class ClientQueues {
     waiter = new CompletionWaiter(queue, settings.spin());
     queuePair =
         queues.createQueuePair(
-            domain
-                .queuePair(QueuePairType.RC)
+            QueuePair.builder(domain, QueuePairType.RC)
                 .completions(queue)
                 .capacity(QueuePairCapacity.of(most + 1).withReceiveRequests(most)));
     stride = RequestFrame.stride(settings.messageSize());

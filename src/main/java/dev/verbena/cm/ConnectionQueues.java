@@ -152,8 +152,7 @@ public final class ConnectionQueues {
     receiveCompletions = create(channel, capacity.receiveRequests());
     createWaiters();
     QueuePairBuilder builder =
-        domain
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(domain, QueuePairType.RC)
             .sendCompletions(sendCompletions)
             .receiveCompletions(receiveCompletions)
             .capacity(capacity);
@@ -235,7 +234,7 @@ public final class ConnectionQueues {
     ProtectionDomain domain = home.get();
     long pd = domain.segment().address();
     return createSharedReceiveQueue(
-        domain.sharedReceiveQueue(requests),
+        SharedReceiveQueue.builder(domain, requests),
         attributes -> (rdmacm, pointer) -> rdmacm.rdma_create_srq(pointer, pd, attributes));
   }
 

@@ -7,6 +7,7 @@ import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_context;
+import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.Context;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -113,7 +114,7 @@ public final class Contexts {
     long address = segment.address();
     Context context = Context.borrow(Memory.at(address, ibv_context.sizeof()));
     Core.of(context).wrapDestruction(none -> closed(address));
-    context.asyncEvents().logUnhandled(); // librdmacm does not read them.
+    AsyncEvents.of(context).logUnhandled(); // librdmacm does not read them.
     return new Held(context, provider);
   }
 

@@ -94,8 +94,7 @@ final class ServedClient {
             .id()
             .queues()
             .createQueuePair(
-                domain
-                    .queuePair(QueuePairType.RC)
+                QueuePair.builder(domain, QueuePairType.RC)
                     .completions(queue)
                     .sharedReceiveQueue(requests.queue())
                     .capacity(QueuePairCapacity.of(3 * limit + 2)));

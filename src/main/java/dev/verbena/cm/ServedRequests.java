@@ -47,7 +47,7 @@ final class ServedRequests {
     this.domain = domain;
     this.largest = Math.min(largest, LARGEST_READ);
     stride = RequestFrame.stride(messageSize);
-    queue = domain.sharedReceiveQueue(most).create();
+    queue = SharedReceiveQueue.builder(domain, most).create();
     requests = domain.allocateMemory(most * stride, AccessFlag.LOCAL_WRITE);
     receives = RequestFrame.receives(requests, most, stride);
     large = new MemoryRegion[most];

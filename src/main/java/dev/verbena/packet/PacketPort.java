@@ -3,6 +3,7 @@ package dev.verbena.packet;
 import dev.verbena.flow.FlowRule;
 import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.util.ReceiveRing;
+import dev.verbena.values.QueuePairAttributes;
 import dev.verbena.values.QueuePairState;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;
@@ -15,7 +16,6 @@ import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
-import dev.verbena.verbs.ToReadyToSend;
 import java.time.Duration;
 
 /**
@@ -219,12 +219,12 @@ public final class PacketPort implements AutoCloseable {
       state = QueuePairState.INIT;
     }
     if (state == QueuePairState.INIT && target != QueuePairState.INIT) {
-      queuePair.toReadyToReceive().apply();
+      queuePair.modify(QueuePairAttributes.toReadyToReceive(queuePair.type()).build());
       state = QueuePairState.RTR;
     }
     if (state == QueuePairState.RTR && target == QueuePairState.RTS) {
-      ToReadyToSend last = queuePair.toReadyToSend();
-      (queuePair.type() == QueuePairType.UD ? last.sendPsn(0) : last).apply();
+      QueuePairAttributes.Builder last = QueuePairAttributes.toReadyToSend(queuePair.type());
+      queuePair.modify((queuePair.type() == QueuePairType.UD ? last.sendPsn(0) : last).build());
     }
     if (state == QueuePairState.ERR) {
       throw new IllegalStateException(

@@ -283,8 +283,7 @@ public final class PacketPortBuilder {
       CompletionQueue receiveQueue,
       QueuePairCapacity capacity) {
     try {
-      return domain
-          .queuePair(type)
+      return QueuePair.builder(domain, type)
           .sendCompletions(sendQueue)
           .receiveCompletions(receiveQueue)
           .capacity(capacity)

@@ -48,8 +48,7 @@ final class StreamQueues implements AutoCloseable {
       queuePair =
           id.queues()
               .createQueuePair(
-                  id.domain()
-                      .queuePair(QueuePairType.RC)
+                  QueuePair.builder(id.domain(), QueuePairType.RC)
                       .sendCompletions(sends)
                       .receiveCompletions(receives)
                       .capacity(

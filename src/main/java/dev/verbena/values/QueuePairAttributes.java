@@ -4,7 +4,6 @@ import dev.verbena.FlagSet;
 import dev.verbena.NativeFlag;
 import dev.verbena.address.AddressVector;
 import dev.verbena.address.Mtu;
-import dev.verbena.internal.AttributeText;
 import dev.verbena.internal.Codes;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.foreign.Segments;
@@ -12,29 +11,34 @@ import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.verbs.QueuePair;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Collection;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Supplier;
+import java.util.TreeSet;
 
 /**
  * Attributes of a queue pair: {@code struct ibv_qp_attr} with its attribute mask.
  *
  * <p>A {@link Builder} collects the attributes for {@link QueuePair#modify}; {@link
  * QueuePair#query} returns those of a queue pair. The manual page of {@code ibv_modify_qp(3)} lists
- * the attributes that each state transition requires and allows. {@link QueuePair#connect} and
- * {@link QueuePair#activate} set all of them.
+ * the attributes that each state transition requires and allows: a failed {@code modify} names what
+ * is missing. {@link QueuePair#connect} and {@link QueuePair#activate} set all of them.
  */
 public final class QueuePairAttributes {
+  /** The default retry count, 6: Soft-RoCE treats 7 as unlimited. */
+  public static final int RETRY_COUNT = 6;
+
+  /** The default RNR retry count, 7: unlimited. */
+  public static final int RNR_RETRY_COUNT = 7;
+
   private final MemorySegment struct;
   private final Set<QueuePairAttribute> mask;
 
   /** Takes a struct of an automatic arena, which is not written to any more: C reads it. */
   private QueuePairAttributes(MemorySegment struct, Set<QueuePairAttribute> mask) {
     this.struct = struct.asReadOnly();
-    this.mask = Collections.unmodifiableSet(setOf(mask));
+    this.mask = Collections.unmodifiableSet(new TreeSet<>(mask));
   }
 
   /**
@@ -51,12 +55,6 @@ public final class QueuePairAttributes {
     return new QueuePairAttributes(copy, FlagSet.of(QueuePairAttribute.class, mask));
   }
 
-  private static EnumSet<QueuePairAttribute> setOf(Collection<QueuePairAttribute> attributes) {
-    EnumSet<QueuePairAttribute> set = EnumSet.noneOf(QueuePairAttribute.class);
-    set.addAll(attributes);
-    return set;
-  }
-
   /**
    * Returns a builder without attributes.
    *
@@ -64,6 +62,57 @@ public final class QueuePairAttributes {
    */
   public static Builder builder() {
     return new Builder();
+  }
+
+  /**
+   * Returns a builder of the transition from RESET to INIT, of partition 0. RC and UC queue pairs
+   * require the port and the access flags, UD the port and the Q_Key, raw packet ones the port.
+   *
+   * @param type the type of the queue pair
+   * @return the builder
+   */
+  public static Builder toInit(QueuePairType type) {
+    Builder builder = builder().state(QueuePairState.INIT);
+    return type == QueuePairType.RAW_PACKET ? builder : builder.pkeyIndex(0);
+  }
+
+  /**
+   * Returns a builder of the transition from INIT to RTR (ready to receive). RC and UC queue pairs
+   * require the path, the path MTU, the destination QPN and the receive PSN. For RC, the maximum
+   * number of RDMA reads as the target is 1, and the minimum RNR NAK timer 0.64 ms.
+   *
+   * @param type the type of the queue pair
+   * @return the builder
+   */
+  public static Builder toReadyToReceive(QueuePairType type) {
+    Builder builder = builder().state(QueuePairState.RTR);
+    return switch (type) {
+      case RC, XRC_RECV -> builder.readsAsTarget(1).minRnrTimer(RnrTimer.DEFAULT);
+      case DC_TARGET -> builder.minRnrTimer(RnrTimer.DEFAULT);
+      default -> builder;
+    };
+  }
+
+  /**
+   * Returns a builder of the transition from RTR to RTS (ready to send). RC, UC and UD queue pairs
+   * require the send PSN. For RC, the local ACK timeout is 67 ms, both retry counts have their
+   * defaults, and the maximum number of RDMA reads as the initiator is 1.
+   *
+   * @param type the type of the queue pair
+   * @return the builder
+   */
+  public static Builder toReadyToSend(QueuePairType type) {
+    Builder builder = builder().state(QueuePairState.RTS);
+    return switch (type) {
+      case RC, XRC_SEND, DC_INITIATOR ->
+          builder
+              .ackTimeout(AckTimeout.DEFAULT)
+              .retryCount(RETRY_COUNT)
+              .rnrRetryCount(RNR_RETRY_COUNT)
+              .readsAsInitiator(1);
+      case XRC_RECV -> builder.ackTimeout(AckTimeout.DEFAULT);
+      default -> builder;
+    };
   }
 
   /** A builder of queue pair attributes: each setter also sets the bit in the mask. */
@@ -258,10 +307,7 @@ public final class QueuePairAttributes {
      * @return this
      */
     public Builder alternatePath(AlternatePath alternate) {
-      alternate.path().writeTo(ibv_qp_attr.alt_ah_attr(struct));
-      ibv_qp_attr.alt_port_num(struct, (byte) alternate.path().port());
-      ibv_qp_attr.alt_pkey_index(struct, (short) alternate.pkeyIndex());
-      ibv_qp_attr.alt_timeout(struct, (byte) alternate.timeout().code());
+      alternate.writeTo(struct);
       return with(QueuePairAttribute.ALT_PATH);
     }
 
@@ -342,16 +388,12 @@ public final class QueuePairAttributes {
      * @return this
      */
     public Builder rateLimit(long kilobits) {
-      ibv_qp_attr.rate_limit(struct, rate(kilobits));
-      return with(QueuePairAttribute.RATE_LIMIT);
-    }
-
-    private static int rate(long kilobits) {
-      if (kilobits < 0 || kilobits >>> Integer.SIZE != 0) {
+      if (kilobits >>> Integer.SIZE != 0) {
         throw new IllegalArgumentException(
             "rate limit must be 0 to 4294967295 kbit/s: " + kilobits);
       }
-      return (int) kilobits;
+      ibv_qp_attr.rate_limit(struct, (int) kilobits);
+      return with(QueuePairAttribute.RATE_LIMIT);
     }
 
     /**
@@ -560,14 +602,7 @@ public final class QueuePairAttributes {
    * @throws IllegalStateException if {@code ALT_PATH} is not in the {@linkplain #mask mask}
    */
   public Optional<AlternatePath> alternatePath() {
-    MemorySegment attributes = with(QueuePairAttribute.ALT_PATH);
-    return AddressVector.readFrom(ibv_qp_attr.alt_ah_attr(attributes))
-        .map(
-            path ->
-                new AlternatePath(
-                    path,
-                    Short.toUnsignedInt(ibv_qp_attr.alt_pkey_index(attributes)),
-                    AckTimeout.ofCode(ibv_qp_attr.alt_timeout(attributes) & 0x1f)));
+    return AlternatePath.readFrom(with(QueuePairAttribute.ALT_PATH));
   }
 
   /**
@@ -660,37 +695,6 @@ public final class QueuePairAttributes {
 
   @Override
   public String toString() {
-    AttributeText text = new AttributeText(QueuePairAttributes.class);
-    add(text, QueuePairAttribute.STATE, "state", this::state);
-    add(text, QueuePairAttribute.CUR_STATE, "currentState", this::currentState);
-    add(text, QueuePairAttribute.EN_SQD_ASYNC_NOTIFY, "notifyDrained", this::notifyDrained);
-    add(text, QueuePairAttribute.ACCESS_FLAGS, "access", this::access);
-    add(text, QueuePairAttribute.PKEY_INDEX, "pkeyIndex", this::pkeyIndex);
-    add(text, QueuePairAttribute.PORT, "port", this::port);
-    add(text, QueuePairAttribute.QKEY, "queueKey", this::queueKey);
-    add(text, QueuePairAttribute.AV, "path", this::path);
-    add(text, QueuePairAttribute.PATH_MTU, "pathMtu", this::pathMtu);
-    add(text, QueuePairAttribute.TIMEOUT, "ackTimeout", this::ackTimeout);
-    add(text, QueuePairAttribute.RETRY_CNT, "retryCount", this::retryCount);
-    add(text, QueuePairAttribute.RNR_RETRY, "rnrRetryCount", this::rnrRetryCount);
-    add(text, QueuePairAttribute.RQ_PSN, "receivePsn", this::receivePsn);
-    add(text, QueuePairAttribute.MAX_QP_RD_ATOMIC, "readsAsInitiator", this::readsAsInitiator);
-    add(text, QueuePairAttribute.ALT_PATH, "alternatePath", this::alternatePath);
-    add(text, QueuePairAttribute.MIN_RNR_TIMER, "minRnrTimer", this::minRnrTimer);
-    add(text, QueuePairAttribute.SQ_PSN, "sendPsn", this::sendPsn);
-    add(text, QueuePairAttribute.MAX_DEST_RD_ATOMIC, "readsAsTarget", this::readsAsTarget);
-    add(text, QueuePairAttribute.PATH_MIG_STATE, "migrationState", this::migrationState);
-    add(text, QueuePairAttribute.CAP, "capacity", this::capacity);
-    add(text, QueuePairAttribute.DEST_QPN, "destination", this::destination);
-    add(text, QueuePairAttribute.RATE_LIMIT, "rateLimit", this::rateLimit);
-    add(text, QueuePairAttribute.STATE, "isDraining", this::isDraining);
-    return text.toString();
-  }
-
-  private void add(
-      AttributeText text, QueuePairAttribute attribute, String name, Supplier<?> value) {
-    if (mask.contains(attribute)) {
-      text.add(name, value.get());
-    }
+    return new QueuePairAttributesText(this).toString();
   }
 }

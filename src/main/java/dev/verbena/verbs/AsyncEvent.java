@@ -8,7 +8,7 @@ import java.lang.foreign.MemorySegment;
  * the object it concerns: {@code struct ibv_async_event}.
  *
  * {@snippet :
- * switch (context.asyncEvents().take()) {
+ * switch (AsyncEvents.of(context).take()) {
  *   case AsyncEvent.OfQueuePair(var type, var queuePair) -> queuePair.reset();
  *   case AsyncEvent event -> System.out.println(event.type().text());
  * }

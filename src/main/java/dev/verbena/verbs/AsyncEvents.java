@@ -1,23 +1,17 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Codes;
 import dev.verbena.internal.io.ServiceLoop;
-import dev.verbena.internal.jfr.FlightEvents;
-import dev.verbena.internal.life.EventReader;
-import dev.verbena.raw.ibv_async_event;
 import dev.verbena.values.AsyncEventType;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.function.Consumer;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The asynchronous events of an open device, in the order in which they occurred. Each event is
- * returned once. Get the events with {@link Context#asyncEvents}.
+ * returned once. Get the events with {@link #of}.
  *
  * <p>A wait ends with an event, with the timeout, when the thread is interrupted, and when another
  * thread closes the context. A virtual thread that waits does not pin its carrier. Each event is
@@ -34,13 +28,22 @@ import org.jspecify.annotations.Nullable;
  */
 public final class AsyncEvents {
   private final Context context;
-  private final EventReader<AsyncEvent> events;
-  private final UnhandledEvents unhandled;
+  private final DeviceEvents events;
 
-  AsyncEvents(Context context, int descriptor) {
+  private AsyncEvents(Context context) {
     this.context = context;
-    this.events = new EventReader<>(context.core, descriptor, this::read);
-    this.unhandled = new UnhandledEvents(context, events);
+    this.events = context.events();
+  }
+
+  /**
+   * Returns the asynchronous events of a device, such as port state changes and fatal queue pair
+   * errors.
+   *
+   * @param context the context of the device
+   * @return its events
+   */
+  public static AsyncEvents of(Context context) {
+    return new AsyncEvents(context);
   }
 
   /**
@@ -51,8 +54,7 @@ public final class AsyncEvents {
    * @throws IllegalStateException if the context is closed, also during the wait
    */
   public AsyncEvent take() throws InterruptedException {
-    AsyncEvent kept = unhandled.next();
-    return kept == null ? events.take() : kept;
+    return translated(events.take());
   }
 
   /**
@@ -64,8 +66,8 @@ public final class AsyncEvents {
    * @throws IllegalStateException if the context is closed, also during the wait
    */
   public @Nullable AsyncEvent poll(Duration timeout) throws InterruptedException {
-    AsyncEvent kept = unhandled.next();
-    return kept == null ? events.poll(timeout) : kept;
+    DeviceEvents.Event event = events.poll(timeout);
+    return event == null ? null : translated(event);
   }
 
   /**
@@ -75,8 +77,8 @@ public final class AsyncEvents {
    * @throws IllegalStateException if the context is closed
    */
   public @Nullable AsyncEvent poll() {
-    AsyncEvent kept = unhandled.next();
-    return kept == null ? events.poll() : kept;
+    DeviceEvents.Event event = events.poll();
+    return event == null ? null : translated(event);
   }
 
   /**
@@ -96,80 +98,27 @@ public final class AsyncEvents {
    * Device#open} returns. Do not call it on a borrowed context whose events C code reads.
    */
   public void logUnhandled() {
-    unhandled.log();
+    events.log();
   }
 
-  private AsyncEvent read() {
-    return context.loss().reading(this::readEvent);
-  }
-
-  private AsyncEvent readEvent() {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment event = ibv_async_event.allocate(arena);
-      context.verbs().ibv_get_async_event(context.address(), event.address());
-      try {
-        AsyncEvent translated =
-            translated(event); // Before it is acknowledged: until then the object exists.
-        if (translated.type() == AsyncEventType.DEVICE_FATAL) {
-          context.loss().report();
-        }
-        FlightEvents.asynchronous(context.device(), translated.type(), subject(translated));
-        return translated;
-      } finally {
-        context.verbs().ibv_ack_async_event(event.address());
-      }
-    }
-  }
-
-  private AsyncEvent translated(MemorySegment event) {
-    AsyncEventType type =
-        Codes.of(AsyncEventType.class, ibv_async_event.event_type(event), AsyncEventType.UNKNOWN);
+  private AsyncEvent translated(DeviceEvents.Event event) {
+    AsyncEventType type = event.type();
     if (type == AsyncEventType.UNKNOWN) {
-      return new AsyncEvent.Unknown(ibv_async_event.event_type(event), context.device());
+      return new AsyncEvent.Unknown(event.code(), context.device());
     }
-    MemorySegment element = ibv_async_event.element(event);
-    MemorySegment object = ibv_async_event.element.qp(element);
-    AsyncEvent known =
-        switch (type.concerns()) {
-          case PORT -> new AsyncEvent.OfPort(type, ibv_async_event.element.port_num(element));
-          case DEVICE -> new AsyncEvent.OfDevice(type, context.device());
-          case QUEUE_PAIR ->
-              about(QueuePair.class, object, qp -> new AsyncEvent.OfQueuePair(type, qp));
-          case COMPLETION_QUEUE ->
-              about(
-                  CompletionQueue.class, object, cq -> new AsyncEvent.OfCompletionQueue(type, cq));
-          case SHARED_RECEIVE_QUEUE ->
-              about(
-                  SharedReceiveQueue.class,
-                  object,
-                  srq -> new AsyncEvent.OfSharedReceiveQueue(type, srq));
-          case WORK_QUEUE ->
-              about(WorkQueue.class, object, wq -> new AsyncEvent.OfWorkQueue(type, wq));
-        };
-    return known == null ? new AsyncEvent.OfForeignObject(type, object) : known;
-  }
-
-  private static Object subject(AsyncEvent event) {
-    return switch (event) {
-      case AsyncEvent.OfQueuePair e -> e.queuePair();
-      case AsyncEvent.OfCompletionQueue e -> e.completionQueue();
-      case AsyncEvent.OfSharedReceiveQueue e -> e.queue();
-      case AsyncEvent.OfWorkQueue e -> e.queue();
-      case AsyncEvent.OfPort e -> "port " + e.port();
-      case AsyncEvent.OfDevice e -> e.device();
-      case AsyncEvent.Unknown e -> e.device();
-      case AsyncEvent.OfForeignObject e -> e.object();
+    return switch (event.resource()) {
+      case QueuePair queuePair -> new AsyncEvent.OfQueuePair(type, queuePair);
+      case CompletionQueue queue -> new AsyncEvent.OfCompletionQueue(type, queue);
+      case SharedReceiveQueue queue -> new AsyncEvent.OfSharedReceiveQueue(type, queue);
+      case WorkQueue queue -> new AsyncEvent.OfWorkQueue(type, queue);
+      case null, default ->
+          switch (type.concerns()) {
+            case PORT -> new AsyncEvent.OfPort(type, (int) event.element());
+            case DEVICE -> new AsyncEvent.OfDevice(type, context.device());
+            default ->
+                new AsyncEvent.OfForeignObject(type, MemorySegment.ofAddress(event.element()));
+          };
     };
-  }
-
-  private <R extends Resource> @Nullable AsyncEvent about(
-      Class<R> type, MemorySegment object, Function<R, AsyncEvent> event) {
-    R resource = context.core.find(type, object.address());
-    return resource == null ? null : event.apply(resource);
-  }
-
-  void beforeClose() {
-    events.stop();
   }
 
   /**

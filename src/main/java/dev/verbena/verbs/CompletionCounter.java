@@ -1,10 +1,13 @@
 package dev.verbena.verbs;
 
+import dev.verbena.FlagSet;
 import dev.verbena.NativeConstant;
 import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.AttributeText;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.life.Core;
+import dev.verbena.raw.ibv_comp_cntr_caps;
 import dev.verbena.raw.ibv_comp_cntr_init_attr;
 import dev.verbena.raw.ibv_qp_attach_comp_cntr_attr;
 import dev.verbena.raw.rdma_h;
@@ -18,7 +21,7 @@ import java.util.Set;
 /**
  * A completion counter: counts successful and failed completions without generating work
  * completions for each of them ({@code struct ibv_comp_cntr}). Requires rdma-core 65. Get one with
- * {@link Context#createCompletionCounter}.
+ * {@link #create}.
  *
  * <p>Closing it calls {@code ibv_destroy_comp_cntr}.
  */
@@ -30,6 +33,19 @@ public final class CompletionCounter extends Resource {
     super(core);
     this.context = context;
     this.type = type;
+  }
+
+  /**
+   * Returns the capabilities of a device: {@code ibv_query_comp_cntr_caps} ({@code
+   * _ibv_query_comp_cntr_caps}).
+   *
+   * @param context the context of the device
+   * @return the capabilities
+   */
+  public static Capabilities capabilities(Context context) {
+    MemorySegment caps = ibv_comp_cntr_caps.allocate(Arena.ofAuto());
+    context.verbs().ibv_query_comp_cntr_caps(context.address(), caps.address());
+    return new Capabilities(caps);
   }
 
   /** The unit of the counter: {@code enum ibv_comp_cntr_type}. */
@@ -78,7 +94,14 @@ public final class CompletionCounter extends Resource {
     }
   }
 
-  static CompletionCounter create(Context context, Type type) {
+  /**
+   * Creates a completion counter: {@code ibv_create_comp_cntr}.
+   *
+   * @param context the context of the device
+   * @param type the operations to count
+   * @return a counter with value 0, to be closed
+   */
+  public static CompletionCounter create(Context context, Type type) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_comp_cntr_init_attr.allocate(arena);
       ibv_comp_cntr_init_attr.type(attr, type.code());
@@ -211,5 +234,52 @@ public final class CompletionCounter extends Resource {
   @Override
   public String toString() {
     return "completion counter of " + context.device();
+  }
+
+  /** The completion counter capabilities of a device: {@code struct ibv_comp_cntr_caps}. */
+  public static final class Capabilities {
+    private final MemorySegment struct;
+
+    private Capabilities(MemorySegment struct) {
+      this.struct = struct;
+    }
+
+    /**
+     * Returns the maximum value of a counter.
+     *
+     * @return the maximum, unsigned
+     */
+    public long maxValue() {
+      return ibv_comp_cntr_caps.max_value(struct);
+    }
+
+    /**
+     * Returns the maximum number of counters.
+     *
+     * @return the maximum
+     */
+    public int maxCounters() {
+      return ibv_comp_cntr_caps.max_counters(struct);
+    }
+
+    /**
+     * Returns the operations that can be counted.
+     *
+     * @return the operations
+     */
+    public FlagSet<Operation> operations() {
+      return FlagSet.of(
+          Operation.class,
+          Integer.toUnsignedLong(ibv_comp_cntr_caps.supported_qp_attach_ops(struct)));
+    }
+
+    @Override
+    public String toString() {
+      return new AttributeText(Capabilities.class)
+          .add("maxValue", maxValue())
+          .add("maxCounters", maxCounters())
+          .add("operations", operations())
+          .toString();
+    }
   }
 }

@@ -3,7 +3,6 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.BatchFailure;
 import dev.verbena.internal.BoundsChecks;
 import dev.verbena.internal.DirectPath;
 import dev.verbena.internal.Explanation;
@@ -30,7 +29,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -62,10 +60,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   private static final Duration LONGEST_PERIOD = Duration.ofNanos(0xffff * MICROSECOND);
 
   /** The number of completions that one {@code ibv_poll_cq} returns for a handler. */
-  private static final int BATCH = 16;
-
-  private final AtomicReference<Completions> spare = new AtomicReference<>(new Completions(BATCH));
   private final Context context;
+
   private final CompletionChannel channel;
   private final AtomicLong expected = new AtomicLong();
   private final AtomicBoolean warns;
@@ -186,8 +182,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
      * {@code IBV_CREATE_CQ_ATTR_SINGLE_THREADED}. What it omits is up to the provider. libmlx5 has
      * then no lock in {@code ibv_start_poll}, thus for a {@link CompletionCursor}, and keeps that
      * of {@code ibv_poll_cq}; the environment variable {@code MLX5_SINGLE_THREADED=1} removes the
-     * locks of all queues of the process, and an own {@linkplain Context#allocateThreadDomain
-     * thread domain} those of the queue pairs that are created on its parent domain.
+     * locks of all queues of the process, and an own {@linkplain ThreadDomain thread domain} those
+     * of the queue pairs that are created on its parent domain.
      *
      * @return this
      */
@@ -404,7 +400,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    *
    * @param requests the number of requests; negative when the queue pair is destroyed
    */
-  void expect(QueuePair queuePair, int requests) {
+  void expect(@Nullable Object queuePair, int requests) {
     long all = expected.addAndGet(requests);
     if (requests <= 0) {
       return;
@@ -633,55 +629,6 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     } finally {
       entry.leave();
     }
-  }
-
-  /**
-   * Polls the queue for up to a number of work completions and passes each to a handler: {@code
-   * ibv_poll_cq}. If the handler throws an exception, it still receives the remaining completions
-   * of the same {@code ibv_poll_cq}; then its first exception is thrown, with the later ones as
-   * suppressed exceptions.
-   *
-   * @param handler the handler, called for each completion in the order of the queue
-   * @param limit the maximum number of completions
-   * @return the number of completions
-   */
-  public int poll(CompletionHandler handler, int limit) {
-    Objects.requireNonNull(handler, "handler");
-    if (limit < 0) {
-      throw new IllegalArgumentException(
-          "maximum number of completions must not be negative: " + limit);
-    }
-    Completions batch = spare.getAndSet(null);
-    if (batch == null) {
-      batch =
-          new Completions(BATCH); // Another thread, or a handler that polls, uses the shared one.
-    }
-    try {
-      int count = 0;
-      int wanted;
-      int polled;
-      do {
-        wanted = Math.min(limit - count, BATCH);
-        polled = poll(batch, wanted);
-        count += polled;
-        handOver(batch, polled, handler);
-      } while (polled == wanted && count < limit && isOpen()); // A handler may close the queue.
-      return count;
-    } finally {
-      spare.setRelease(batch);
-    }
-  }
-
-  private static void handOver(Completions batch, int count, CompletionHandler handler) {
-    Throwable failure = null;
-    for (int i = 0; i < count; i++) {
-      try {
-        handler.completed(batch, i);
-      } catch (Throwable t) {
-        failure = BatchFailure.add(failure, t);
-      }
-    }
-    BatchFailure.<RuntimeException>rethrow(failure);
   }
 
   /**

@@ -17,7 +17,6 @@ import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Segments;
 import dev.verbena.internal.host.Linking;
 import dev.verbena.internal.host.SystemFiles;
-import dev.verbena.internal.io.FileDescriptors;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.DeviceLoss;
 import dev.verbena.internal.life.OpenDevice;
@@ -27,14 +26,11 @@ import dev.verbena.raw.ibv_gid_entry;
 import dev.verbena.raw.ibv_values_ex;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.timespec;
-import dev.verbena.values.XrcDomainFlag;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.LongFunction;
 import java.util.function.LongSupplier;
 import java.util.stream.IntStream;
@@ -66,7 +62,7 @@ public final class Context extends Resource {
   private final CriticalCalls criticalCalls;
   private final MemorySegment struct;
   private final DeviceLoss loss = new DeviceLoss(this::toString, this::answersEio);
-  private final AsyncEvents asyncEvents;
+  private final DeviceEvents events;
 
   /** Returns a context that Verbena opens, and closes. */
   static Context open(Provider provider, LongSupplier opening, LongFunction<Device> device) {
@@ -83,7 +79,7 @@ public final class Context extends Resource {
                 close.run();
                 leak.closed();
               });
-          context.asyncEvents.logUnhandled();
+          context.events.log();
           return leak.watch(context);
         });
   }
@@ -97,14 +93,14 @@ public final class Context extends Resource {
     this.criticalCalls = new CriticalCalls(linking.isCritical());
     this.directPath = new DirectPath(provider, core.address());
     this.struct = Memory.at(core.address(), ibv_context.sizeof());
-    this.asyncEvents = new AsyncEvents(this, ibv_context.async_fd(struct));
+    this.events = new DeviceEvents(this, ibv_context.async_fd(struct));
     core.device(new OpenDevice(provider, ibv_context.device(struct).address(), loss));
     core.beforeClose(this::beforeClose);
   }
 
   /**
    * Returns the context of a device that C code opened and closes, for example librdmacm. Reading
-   * {@linkplain #asyncEvents asynchronous events} sets the file descriptor of the events to
+   * {@linkplain AsyncEvents asynchronous events} sets the file descriptor of the events to
    * non-blocking mode permanently: C code that then waits for an event gets EAGAIN.
    *
    * @param segment the {@code struct ibv_context}
@@ -216,6 +212,10 @@ public final class Context extends Resource {
     } catch (VerbsException e) {
       return e.errno() == Errno.EIO;
     }
+  }
+
+  DeviceEvents events() {
+    return events;
   }
 
   DeviceLoss loss() {
@@ -337,39 +337,6 @@ public final class Context extends Resource {
   }
 
   /**
-   * Opens an extended reliable connection (XRC) domain that is not shared with other processes:
-   * {@code ibv_open_xrcd}.
-   *
-   * @return the domain, to be closed
-   */
-  public XrcDomain openXrcDomain() {
-    return XrcDomain.open(this, -1, Set.of(XrcDomainFlag.CREAT));
-  }
-
-  /**
-   * Opens an XRC domain that is associated with a file: {@code ibv_open_xrcd}. Processes that open
-   * a domain with the same file share it. The file is opened for reading, and closed again: the
-   * kernel keeps its inode. Pass {@code /proc/self/fd/N} for a file that C code has opened.
-   *
-   * @param file an existing file, which identifies the domain
-   * @param flags CREAT, EXCL, or none to open an existing domain
-   * @return the domain, to be closed
-   * @throws VerbsException ENOENT or EACCES of {@code open(2)}; EAGAIN if no domain is associated
-   *     with the file, and CREAT is not set; EINVAL if there is one, and EXCL is set
-   */
-  public XrcDomain openXrcDomain(Path file, XrcDomainFlag... flags) {
-    Set<XrcDomainFlag> given = Set.of(flags);
-    int descriptor = FileDescriptors.open(file);
-    try {
-      return XrcDomain.open(this, descriptor, given);
-    } catch (VerbsException e) {
-      throw Explanation.add(e, file.toString());
-    } finally {
-      FileDescriptors.close(descriptor);
-    }
-  }
-
-  /**
    * Creates a completion queue without a completion channel: {@code ibv_create_cq}.
    *
    * @param entries the minimum number of completions that the queue can hold; the actual
@@ -406,65 +373,12 @@ public final class Context extends Resource {
   }
 
   /**
-   * Returns the asynchronous events of this context, such as port state changes and fatal queue
-   * pair errors.
-   *
-   * @return the events
-   */
-  public AsyncEvents asyncEvents() {
-    return asyncEvents;
-  }
-
-  /**
    * Creates a completion event channel: {@code ibv_create_comp_channel}.
    *
    * @return the channel, to be closed
    */
   public CompletionChannel createCompletionChannel() {
     return CompletionChannel.create(this);
-  }
-
-  /**
-   * Allocates a thread domain: {@code ibv_alloc_td}.
-   *
-   * @return the domain, to be closed
-   */
-  public ThreadDomain allocateThreadDomain() {
-    return ThreadDomain.allocate(this);
-  }
-
-  /**
-   * Allocates memory on the device: {@code ibv_alloc_dm}.
-   *
-   * @param length the size in bytes
-   * @return the memory, to be closed
-   */
-  public DeviceMemory allocateDeviceMemory(long length) {
-    return DeviceMemory.allocate(this, length, 1);
-  }
-
-  /**
-   * Allocates aligned memory on the device: {@code ibv_alloc_dm}.
-   *
-   * @param length the size in bytes
-   * @param alignment the alignment of the address in bytes, for example 8 for atomic operations
-   * @return the memory, to be closed
-   */
-  public DeviceMemory allocateDeviceMemory(long length, long alignment) {
-    return DeviceMemory.allocate(this, length, alignment);
-  }
-
-  /**
-   * Imports device memory of another process: {@code ibv_import_dm}. This context must be
-   * {@linkplain Device#importContext imported} from that process.
-   *
-   * @param handle the value of {@link DeviceMemory#handle} in that process
-   * @param length the value of {@link DeviceMemory#length} in that process
-   * @return the memory; closing it ({@code ibv_unimport_dm}) does not free the memory of the other
-   *     process
-   */
-  public DeviceMemory importDeviceMemory(int handle, long length) {
-    return DeviceMemory.imported(this, handle, length);
   }
 
   /**
@@ -477,47 +391,6 @@ public final class Context extends Resource {
    */
   public ProtectionDomain importProtectionDomain(int handle) {
     return ProtectionDomain.imported(this, handle);
-  }
-
-  /**
-   * Returns a builder of a DMA handle.
-   *
-   * @return the builder
-   */
-  public DmaHandle.Builder dmaHandle() {
-    core.requireOpen();
-    return new DmaHandle.Builder(this);
-  }
-
-  /**
-   * Creates a receive work queue indirection table for receive side scaling (RSS): {@code
-   * ibv_create_rwq_ind_table}.
-   *
-   * @param queues the work queue of each table index; their number is a power of two
-   * @return the table, to be closed
-   */
-  public ReceiveIndirectionTable createReceiveIndirectionTable(List<WorkQueue> queues) {
-    return ReceiveIndirectionTable.create(this, queues);
-  }
-
-  /**
-   * Creates a completion counter: {@code ibv_create_comp_cntr}.
-   *
-   * @param type the operations to count
-   * @return a counter with value 0, to be closed
-   */
-  public CompletionCounter createCompletionCounter(CompletionCounter.Type type) {
-    return CompletionCounter.create(this, type);
-  }
-
-  /**
-   * Returns the completion counter capabilities of the device: {@code ibv_query_comp_cntr_caps}
-   * ({@code _ibv_query_comp_cntr_caps}).
-   *
-   * @return the capabilities
-   */
-  public CompletionCounterCapabilities completionCounterCapabilities() {
-    return CompletionCounterCapabilities.query(this);
   }
 
   /**
@@ -561,7 +434,7 @@ public final class Context extends Resource {
   }
 
   private void beforeClose() {
-    asyncEvents.beforeClose();
+    events.stop();
     core.children(ProtectionDomain.class).forEach(ProtectionDomain::closeWindows);
   }
 

@@ -23,7 +23,7 @@ import java.util.Set;
  * Memory on the device: {@code struct ibv_dm}.
  *
  * {@snippet :
- * DeviceMemory memory = context.allocateDeviceMemory(4096);
+ * DeviceMemory memory = DeviceMemory.allocate(context, 4096);
  * MemoryRegion region = memory.register(pd, 0, 4096, AccessFlag.REMOTE_ATOMIC);
  * }
  *
@@ -42,7 +42,26 @@ public final class DeviceMemory extends Resource {
     this.length = length;
   }
 
-  static DeviceMemory allocate(Context context, long length, long alignment) {
+  /**
+   * Allocates memory on the device: {@code ibv_alloc_dm}.
+   *
+   * @param context the context of the device
+   * @param length the size in bytes
+   * @return the memory, to be closed
+   */
+  public static DeviceMemory allocate(Context context, long length) {
+    return allocate(context, length, 1);
+  }
+
+  /**
+   * Allocates aligned memory on the device: {@code ibv_alloc_dm}.
+   *
+   * @param context the context of the device
+   * @param length the size in bytes
+   * @param alignment the alignment of the address in bytes, for example 8 for atomic operations
+   * @return the memory, to be closed
+   */
+  public static DeviceMemory allocate(Context context, long length, long alignment) {
     if (length < 1) {
       throw new IllegalArgumentException("length must be positive: " + length);
     }
@@ -69,7 +88,17 @@ public final class DeviceMemory extends Resource {
     }
   }
 
-  static DeviceMemory imported(Context context, int handle, long length) {
+  /**
+   * Imports device memory of another process: {@code ibv_import_dm}. The context must be
+   * {@linkplain Device#importContext imported} from that process.
+   *
+   * @param context the imported context
+   * @param handle the value of {@link DeviceMemory#handle} in that process
+   * @param length the value of {@link DeviceMemory#length} in that process
+   * @return the memory; closing it ({@code ibv_unimport_dm}) does not free the memory of the other
+   *     process
+   */
+  public static DeviceMemory importFrom(Context context, int handle, long length) {
     if (length < 1) {
       throw new IllegalArgumentException("length must be positive: " + length);
     }
@@ -175,8 +204,8 @@ public final class DeviceMemory extends Resource {
   }
 
   /**
-   * Returns the kernel's handle of the memory, by which another process {@linkplain
-   * Context#importDeviceMemory imports} it.
+   * Returns the kernel's handle of the memory, by which another process {@linkplain #importFrom
+   * imports} it.
    *
    * @return the handle
    */

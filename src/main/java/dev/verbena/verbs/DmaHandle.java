@@ -11,7 +11,7 @@ import java.util.Objects;
 
 /**
  * A DMA handle: hints about the placement of memory, which make DMA faster ({@code struct
- * ibv_dmah}). Requires rdma-core 59. Get one with {@link Context#dmaHandle}.
+ * ibv_dmah}). Requires rdma-core 59. Get one with {@link #builder}.
  *
  * <p>Closing it calls {@code ibv_dealloc_dmah}. See {@code ibv_alloc_dmah(3)}.
  */
@@ -21,6 +21,17 @@ public final class DmaHandle extends Resource {
   private DmaHandle(Context context, Core core) {
     super(core);
     this.context = context;
+  }
+
+  /**
+   * Returns a builder of a DMA handle.
+   *
+   * @param context the context of the device
+   * @return the builder
+   */
+  public static Builder builder(Context context) {
+    context.core.requireOpen();
+    return new Builder(context);
   }
 
   /** The memory type of TLP processing hints (TPH): {@code enum ibv_tph_mem_type}. */
@@ -52,7 +63,7 @@ public final class DmaHandle extends Resource {
     private int hint;
     private MemoryType type = MemoryType.VM;
 
-    Builder(Context context) {
+    private Builder(Context context) {
       this.context = context;
     }
 

@@ -61,16 +61,19 @@ public final class GidChoice {
     };
   }
 
-  static GidChoice of(Port port, @Nullable InetAddress source, @Nullable InetAddress peer) {
-    PortAttributes attributes = port.attributes();
-    String name = port.toString();
+  static GidChoice of(
+      List<GidEntry> table,
+      PortAttributes attributes,
+      @Nullable InetAddress source,
+      @Nullable InetAddress peer,
+      String port) {
     if (attributes.linkLayer() != LinkLayer.ETHERNET) {
-      return ofInfiniBand(port.gidTable(), source, attributes.lid(), name);
+      return ofInfiniBand(table, source, attributes.lid(), port);
     }
-    List<GidEntry> visible = LocalAddresses.now().visible(port.gidTable(), name);
+    List<GidEntry> visible = LocalAddresses.now().visible(table, port);
     return source == null && peer != null
-        ? toward(visible, peer, LocalAddresses.sourceTo(peer), name)
-        : ofEthernet(visible, source, name);
+        ? toward(visible, peer, LocalAddresses.sourceTo(peer), port)
+        : ofEthernet(visible, source, port);
   }
 
   /**
@@ -204,7 +207,7 @@ public final class GidChoice {
           : Optional.of(
               ("the remote GID %s is not in the InfiniBand subnet of the local GID %s: packets must"
                    + " go to the LID of a router, which only the subnet manager knows; connect by"
-                   + " RDMA CM, or set the path of a path record: toReadyToReceive().path(...)")
+                   + " RDMA CM, or modify the queue pair with the path of a path record")
                   .formatted(remote, gid()));
     }
     String fault = null;

@@ -41,7 +41,7 @@ public final class MemoryRegistration {
   private Long start;
   private OwnMemory own;
   private DmaHandle dmaHandle;
-  private ProviderBuffer buffer;
+  private Resource buffer;
   private boolean extended;
 
   private MemoryRegistration(
@@ -70,8 +70,8 @@ public final class MemoryRegistration {
   }
 
   /** A part of a buffer that the provider allocated. */
-  static MemoryRegistration ofBuffer(ProviderBuffer buffer, MemorySegment part) {
-    MemoryRegistration registration = ofMemory(buffer.domain(), part).extended();
+  static MemoryRegistration ofBuffer(ProtectionDomain domain, Resource buffer, MemorySegment part) {
+    MemoryRegistration registration = ofMemory(domain, part).extended();
     registration.buffer = buffer;
     return registration;
   }

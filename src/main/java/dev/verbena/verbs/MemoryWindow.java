@@ -19,7 +19,7 @@ import java.util.Set;
  * bound and invalidated without registering memory ({@code struct ibv_mw}).
  *
  * {@snippet :
- * MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+ * MemoryWindow window = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_1);
  * window.bind(queuePair, 1, new WindowBinding(region, 0, 4096, Set.of(AccessFlag.REMOTE_READ)));
  * // after its completion: send window.rkey() to the peer
  * }
@@ -28,7 +28,7 @@ import java.util.Set;
  * at a time may change a window. Closing it calls {@code ibv_dealloc_mw}. See {@code
  * ibv_alloc_mw(3)} and {@code ibv_bind_mw(3)}.
  */
-public final class MemoryWindow extends Resource {
+public final class MemoryWindow extends Resource implements ProtectionDomain.ClosedFirst {
   private final ProtectionDomain domain;
   private final MemoryWindowType type;
   private final MemorySegment struct;
@@ -43,7 +43,14 @@ public final class MemoryWindow extends Resource {
     this.struct = Memory.at(core.address(), ibv_mw.sizeof());
   }
 
-  static MemoryWindow allocate(ProtectionDomain domain, MemoryWindowType type) {
+  /**
+   * Allocates a memory window: {@code ibv_alloc_mw}.
+   *
+   * @param domain the protection domain
+   * @param type the window type, which determines how it is bound
+   * @return an unbound window, to be closed
+   */
+  public static MemoryWindow allocate(ProtectionDomain domain, MemoryWindowType type) {
     try {
       return Core.make(
           List.of(domain),

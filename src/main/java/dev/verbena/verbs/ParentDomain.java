@@ -17,7 +17,8 @@ import java.util.stream.Stream;
  * ({@code ibv_alloc_parent_domain}). It can be used like any protection domain.
  *
  * {@snippet :
- * ParentDomain domain = pd.parentDomain().threadDomain(context.allocateThreadDomain()).create();
+ * ParentDomain domain =
+ *     ParentDomain.builder(pd).threadDomain(ThreadDomain.allocate(context)).create();
  * }
  *
  * <p>Closing it calls {@code ibv_dealloc_pd}. See {@code ibv_alloc_parent_domain(3)}.
@@ -32,15 +33,25 @@ public final class ParentDomain extends ProtectionDomain {
     this.threadDomain = threadDomain;
   }
 
-  /** A builder of a parent domain. Get one with {@link ProtectionDomain#parentDomain}. */
+  /**
+   * Returns a builder of a parent domain of a protection domain.
+   *
+   * @param base the protection domain
+   * @return the builder
+   */
+  public static Builder builder(ProtectionDomain base) {
+    base.core.requireOpen();
+    return new Builder(base);
+  }
+
+  /** A builder of a parent domain. */
   public static final class Builder {
     private final ProtectionDomain base;
     private ThreadDomain threadDomain;
     private ProviderAllocator allocator;
     private int mask;
 
-    Builder(ProtectionDomain base) {
-      base.core.requireOpen();
+    private Builder(ProtectionDomain base) {
       this.base = base;
     }
 

@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A port of an open device, with its attributes, GIDs and P_Keys. Get one with {@link
@@ -158,7 +159,7 @@ public final class Port {
    * @throws IllegalStateException if the port has no GID
    */
   public GidChoice chooseGid() {
-    return GidChoice.of(this, null, null);
+    return chooseGid(null, null);
   }
 
   /**
@@ -170,7 +171,7 @@ public final class Port {
    * @throws IllegalStateException if the port has no GID of the address family of the peer
    */
   public GidChoice chooseGidToward(InetAddress peer) {
-    return GidChoice.of(this, null, Objects.requireNonNull(peer, "peer"));
+    return chooseGid(null, Objects.requireNonNull(peer, "peer"));
   }
 
   /**
@@ -182,7 +183,11 @@ public final class Port {
    *     GIDs
    */
   public GidChoice chooseGid(InetAddress source) {
-    return GidChoice.of(this, source, null);
+    return chooseGid(source, null);
+  }
+
+  GidChoice chooseGid(@Nullable InetAddress source, @Nullable InetAddress peer) {
+    return GidChoice.of(gidTable(), attributes(), source, peer, toString());
   }
 
   /**

@@ -52,7 +52,7 @@ public final class Posting implements AutoCloseable {
   Posting(
       QueuePair queuePair,
       long qpEx,
-      QueueLimits limits,
+      RequestList.Limits limits,
       Set<SendOperation> operations,
       @Nullable DcTargetCalls targets,
       @Nullable PostingStart start) {

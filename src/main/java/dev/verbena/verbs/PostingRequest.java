@@ -43,7 +43,7 @@ public final class PostingRequest {
 
   private final Posting posting;
   private final QueuePair queuePair;
-  private final QueueLimits limits;
+  private final RequestList.Limits limits;
   private final Set<SendOperation> operations;
   private final Set<WorkRequestOpcode> opcodes = EnumSet.noneOf(WorkRequestOpcode.class);
   private final ExtendedQueuePairCalls calls;
@@ -86,7 +86,7 @@ public final class PostingRequest {
   PostingRequest(
       Posting posting,
       QueuePair queuePair,
-      QueueLimits limits,
+      RequestList.Limits limits,
       Set<SendOperation> operations,
       ExtendedQueuePairCalls calls,
       @Nullable DcTargetCalls targets) {

@@ -13,12 +13,9 @@ import dev.verbena.internal.rules.AccessRules;
 import dev.verbena.raw.ibv_pd;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionFlag;
-import dev.verbena.values.MemoryWindowType;
-import dev.verbena.values.QueuePairType;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongSupplier;
 
@@ -35,7 +32,7 @@ import java.util.function.LongSupplier;
  * <p>A domain may be used by several threads. Closing it first closes everything that was created
  * from it, then calls {@code ibv_dealloc_pd}. See {@code ibv_alloc_pd(3)}.
  */
-public sealed class ProtectionDomain extends Resource permits ParentDomain {
+public class ProtectionDomain extends Resource {
   private final Context context;
   private final long root;
 
@@ -216,77 +213,6 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
   }
 
   /**
-   * Allocates memory with the allocator of the provider: {@code ibv_alloc_buf}.
-   *
-   * @param size the size in bytes
-   * @return the buffer, to be closed
-   */
-  public ProviderBuffer allocateBuffer(long size) {
-    return ProviderBuffer.allocate(this, size);
-  }
-
-  /**
-   * Allocates a memory window: {@code ibv_alloc_mw}.
-   *
-   * @param type the window type, which determines how it is bound
-   * @return an unbound window, to be closed
-   */
-  public MemoryWindow allocateMemoryWindow(MemoryWindowType type) {
-    return MemoryWindow.allocate(this, type);
-  }
-
-  /**
-   * Returns a builder of a parent domain of this protection domain.
-   *
-   * @return the builder
-   */
-  public ParentDomain.Builder parentDomain() {
-    return new ParentDomain.Builder(this);
-  }
-
-  /**
-   * Returns a builder of a work queue.
-   *
-   * @return the builder
-   */
-  public WorkQueue.Builder workQueue() {
-    return new WorkQueue.Builder(this);
-  }
-
-  /**
-   * Returns a builder of a queue pair.
-   *
-   * @param type the transport service
-   * @return the builder
-   */
-  public QueuePairBuilder queuePair(QueuePairType type) {
-    core.requireOpen();
-    return new QueuePairBuilder(this, Objects.requireNonNull(type, "type"));
-  }
-
-  /**
-   * Creates a shared receive queue with one scatter/gather element (SGE) per receive request:
-   * {@code ibv_create_srq}.
-   *
-   * @param requests the minimum number of receive requests that the queue can hold
-   * @return the queue, to be closed
-   */
-  public SharedReceiveQueue createSharedReceiveQueue(int requests) {
-    return sharedReceiveQueue(requests).create();
-  }
-
-  /**
-   * Returns a builder of a shared receive queue.
-   *
-   * @param requests the minimum number of receive requests that the queue can hold
-   * @return the builder
-   */
-  public SharedReceiveQueue.Builder sharedReceiveQueue(int requests) {
-    core.requireOpen();
-    return new SharedReceiveQueue.Builder(this, requests);
-  }
-
-  /**
    * Creates an address handle: {@code ibv_create_ah}.
    *
    * @param path the address vector of the destination
@@ -351,14 +277,19 @@ public sealed class ProtectionDomain extends Resource permits ParentDomain {
     return root == other.root;
   }
 
+  /** What is closed before everything else that was created from the domain. */
+  interface ClosedFirst {
+    void close();
+  }
+
   /**
    * Closes the memory windows, also those of parent domains, before everything else: a window of
    * type 2 must be deallocated before the queue pair that it is bound through, whether or not
    * {@link MemoryWindow#bound} was called.
    */
   final void closeWindows() {
-    core.children(MemoryWindow.class).forEach(MemoryWindow::close);
-    core.children(ParentDomain.class).forEach(ProtectionDomain::closeWindows);
+    core.children(ClosedFirst.class).forEach(ClosedFirst::close);
+    core.children(ProtectionDomain.class).forEach(ProtectionDomain::closeWindows);
   }
 
   final Verbs verbs() {

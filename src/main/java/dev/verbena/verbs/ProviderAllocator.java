@@ -4,9 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Allocates the memory of queues that are created on a {@linkplain ProtectionDomain#parentDomain
- * parent domain}: the functions {@code alloc} and {@code free} of {@code struct
- * ibv_parent_domain_init_attr}.
+ * Allocates the memory of queues that are created on a {@linkplain ParentDomain parent domain}: the
+ * functions {@code alloc} and {@code free} of {@code struct ibv_parent_domain_init_attr}.
  */
 public interface ProviderAllocator {
   /**

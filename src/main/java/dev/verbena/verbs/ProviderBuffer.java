@@ -16,7 +16,7 @@ import java.util.Set;
 /**
  * Memory that was allocated by the provider, in the way that suits the protection domain, for
  * example in a confidential virtual machine: {@code struct ibv_buf}. Requires rdma-core 64. Get one
- * with {@link ProtectionDomain#allocateBuffer}.
+ * with {@link #allocate}.
  *
  * <p>Closing it first closes its memory regions, then calls {@code ibv_free_buf}.
  */
@@ -30,7 +30,14 @@ public final class ProviderBuffer extends Resource {
     this.memory = memory;
   }
 
-  static ProviderBuffer allocate(ProtectionDomain domain, long size) {
+  /**
+   * Allocates memory with the allocator of the provider: {@code ibv_alloc_buf}.
+   *
+   * @param domain the protection domain
+   * @param size the size in bytes
+   * @return the buffer, to be closed
+   */
+  public static ProviderBuffer allocate(ProtectionDomain domain, long size) {
     if (size < 1) {
       throw new IllegalArgumentException("size of the buffer must be positive: " + size);
     }
@@ -112,7 +119,7 @@ public final class ProviderBuffer extends Resource {
    * @return the builder
    */
   public MemoryRegistration registration(long offset, long size) {
-    return MemoryRegistration.ofBuffer(this, part(offset, size));
+    return MemoryRegistration.ofBuffer(domain, this, part(offset, size));
   }
 
   private MemorySegment part(long offset, long size) {

@@ -25,7 +25,6 @@ import dev.verbena.internal.host.Linking;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.DataPathEntry;
-import dev.verbena.internal.rules.StateTable;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
@@ -60,7 +59,7 @@ import org.jspecify.annotations.Nullable;
  *
  * {@snippet :
  * try (QueuePair queuePair =
- *     pd.queuePair(QueuePairType.RC).completions(completionQueue).create()) {
+ *     QueuePair.builder(pd, QueuePairType.RC).completions(completionQueue).create()) {
  *   queuePair.connect(exchange(queuePair.localAddress())); // with the remote side
  *   SendList sends = new SendList(1, 1);
  *   sends.send(0).local(region, 0, 64).signaled();
@@ -69,11 +68,10 @@ import org.jspecify.annotations.Nullable;
  * }
  *
  * <p>A new queue pair is in state RESET. {@link #connect} and {@link #activate} transition it to
- * RTS with the settings of {@link #setup}; {@link #toInit}, {@link #toReadyToReceive} and {@link
- * #toReadyToSend} set each attribute of one transition. Receive requests can be posted from state
- * INIT on, send requests from state RTS on. After an error the queue pair is in state ERR: the
- * outstanding work requests complete with {@link CompletionStatus#WR_FLUSH_ERR}, and {@link #reset}
- * makes it usable again.
+ * RTS with the settings of {@link #setup}; {@link #modify} performs one transition with each of its
+ * attributes. Receive requests can be posted from state INIT on, send requests from state RTS on.
+ * After an error the queue pair is in state ERR: the outstanding work requests complete with {@link
+ * CompletionStatus#WR_FLUSH_ERR}, and {@link #reset} makes it usable again.
  *
  * <p>A queue pair may be used by several threads, and closed while other threads post to it. Each
  * list of work requests is used by one thread at a time. Closing it calls {@code ibv_destroy_qp}.
@@ -101,7 +99,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final MulticastGroups groups;
   private final QueuePairCalls calls;
   private final QueuePairSetup setup = new QueuePairSetup(this);
-  private final QueueLimits sends;
+  private final RequestList.Limits sends;
   private final boolean sendsItself;
 
   /** That of a DC target changes once, from 0: the device assigns it at the transition to RTR. */
@@ -114,6 +112,30 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   /** Posts lists instead of {@code ibv_post_send}, whose structs lack what the requests have. */
   private final @Nullable ListedSendCalls listed;
+
+  /**
+   * Returns a builder of a queue pair.
+   *
+   * @param domain the protection domain
+   * @param type the transport service
+   * @return the builder
+   */
+  public static QueuePairBuilder builder(ProtectionDomain domain, QueuePairType type) {
+    domain.core.requireOpen();
+    return new QueuePairBuilder(domain, Objects.requireNonNull(type, "type"));
+  }
+
+  /**
+   * Returns a builder of an XRC_RECV queue pair. It has no send and receive queue: senders name the
+   * shared receive queue of the domain that receives their message.
+   *
+   * @param domain the XRC domain
+   * @return the builder
+   */
+  public static QueuePairBuilder builder(XrcDomain domain) {
+    domain.core.requireOpen();
+    return new QueuePairBuilder(domain);
+  }
 
   /**
    * Returns a queue pair that C code created, for example librdmacm, and that another function
@@ -186,7 +208,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     core.wrapDestruction(destroy -> groups.leaveAndThen(() -> calls.destroy(destroy)));
     core.beforeClose(this::beforeClose);
     long root = domain == null ? 0 : domain.root();
-    this.sends = new QueueLimits(core, root, type, capacity.sendSges(), capacity.maxInlineData());
+    this.sends =
+        new RequestList.Limits(core, root, type, capacity.sendSges(), capacity.maxInlineData());
     this.sendsItself =
         !spreads && ibv_qp.send_cq(qp).address() != 0 && type != QueuePairType.DC_TARGET;
     boolean receivesItself =
@@ -199,7 +222,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     this.receives =
         receivesItself
             ? new ReceivePosts(
-                new QueueLimits(core, root, null, capacity.receiveSges(), 0),
+                new RequestList.Limits(core, root, null, capacity.receiveSges(), 0),
                 "ibv_post_recv",
                 calls::ibv_post_recv,
                 (function, errno) -> requireReached(QueuePairState.INIT, function, errno))
@@ -222,8 +245,15 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     }
   }
 
-  /** Opens a queue pair of an XRC domain that another process created. */
-  static QueuePair open(XrcDomain xrcDomain, int number) {
+  /**
+   * Opens an XRC_RECV queue pair that another process created in the domain: {@code ibv_open_qp}.
+   * It is destroyed when the last process closes it.
+   *
+   * @param xrcDomain the XRC domain
+   * @param number the QPN
+   * @return the queue pair, to be closed
+   */
+  public static QueuePair open(XrcDomain xrcDomain, int number) {
     Context context = xrcDomain.context();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_open_attr.allocate(arena);
@@ -486,36 +516,6 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns a builder of the transition from RESET to INIT.
-   *
-   * @return a builder with the attributes of this transition
-   */
-  public ToInit toInit() {
-    core.requireOpen();
-    return new ToInit(this);
-  }
-
-  /**
-   * Returns a builder of the transition from INIT to RTR.
-   *
-   * @return a builder with the attributes of this transition
-   */
-  public ToReadyToReceive toReadyToReceive() {
-    core.requireOpen();
-    return new ToReadyToReceive(this);
-  }
-
-  /**
-   * Returns a builder of the transition from RTR to RTS.
-   *
-   * @return a builder with the attributes of this transition
-   */
-  public ToReadyToSend toReadyToSend() {
-    core.requireOpen();
-    return new ToReadyToSend(this);
-  }
-
-  /**
    * Starts draining the send queue: transitions the queue pair from RTS to SQD (send queue
    * drained), where the device completes the send requests that it has begun and begins no others.
    * Draining continues after this method returns, until {@link QueuePairAttributes#isDraining} of a
@@ -600,28 +600,14 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     new Drain(this, Objects.requireNonNull(completed, "completed")).run(limit);
   }
 
-  /** Returns whether a transition of this transport service requires an attribute. */
-  boolean needs(QueuePairState from, QueuePairState to, QueuePairAttribute attribute) {
-    return StateTable.required(type, from, to).contains(attribute);
-  }
-
-  /** Modifies the queue pair after a check by the state table. */
-  void transition(QueuePairState from, QueuePairAttributes attributes) {
-    StateTable.explain(type, from, attributes.state(), attributes.mask())
-        .ifPresent(
-            fault -> {
-              QueuePairState actual = state();
-              throw new IllegalStateException(
-                  actual == from
-                      ? this + ": " + fault
-                      : "%s is in state %s; the transition to %s is from state %s"
-                          .formatted(this, actual, attributes.state(), from));
-            });
-    modify(attributes);
-  }
-
   /**
    * Modifies the queue pair: {@code ibv_modify_qp}. Either all attributes are changed or none.
+   *
+   * {@snippet :
+   * queuePair.modify(QueuePairAttributes.toInit(QueuePairType.UD).port(1).queueKey(0x11).build());
+   * queuePair.modify(QueuePairAttributes.toReadyToReceive(QueuePairType.UD).build());
+   * queuePair.modify(QueuePairAttributes.toReadyToSend(QueuePairType.UD).sendPsn(0).build());
+   * }
    *
    * @param attributes the attributes and their new values
    * @throws IllegalStateException if this thread has a posting open, or if the queue pair is to be

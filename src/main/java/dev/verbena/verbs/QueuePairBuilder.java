@@ -26,11 +26,12 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A builder of a queue pair. Get one with {@link ProtectionDomain#queuePair}.
+ * A builder of a queue pair. Get one with {@link QueuePair#builder(ProtectionDomain,
+ * QueuePairType)}.
  *
  * {@snippet :
  * QueuePair queuePair =
- *     pd.queuePair(QueuePairType.RC)
+ *     QueuePair.builder(pd, QueuePairType.RC)
  *         .completions(completionQueue)
  *         .capacity(capacity)
  *         .create();
@@ -62,7 +63,7 @@ public final class QueuePairBuilder {
     this(domain, null, type);
     if (type == QueuePairType.XRC_RECV) {
       throw new IllegalArgumentException(
-          "XRC_RECV queue pairs are created on an XRC domain: XrcDomain.createQueuePair()");
+          "XRC_RECV queue pairs are created on an XRC domain: QueuePair.builder(xrcDomain)");
     }
     if (type == QueuePairType.SRD) {
       throw new IllegalArgumentException(

@@ -46,16 +46,10 @@ import java.util.Set;
  *     .connect(remote);
  * }
  *
- * <p>{@link QueuePair#toInit}, {@link QueuePair#toReadyToReceive} and {@link
- * QueuePair#toReadyToSend} set every attribute of one transition. See {@code ibv_modify_qp(3)}.
+ * <p>{@link QueuePair#modify} performs one transition with each of its attributes. See {@code
+ * ibv_modify_qp(3)}.
  */
 public final class QueuePairSetup {
-  /** The largest count that is limited on every device: Soft-RoCE treats 7 as unlimited. */
-  static final int RETRY_COUNT = 6;
-
-  /** Unlimited. */
-  static final int RNR_RETRY_COUNT = 7;
-
   /** More would use memory of the device without effect: no path has more reads outstanding. */
   private static final int MAX_READS = 16;
 
@@ -80,8 +74,8 @@ public final class QueuePairSetup {
   private int flowLabel;
   private int hopLimit = GlobalRoute.DEFAULT_HOP_LIMIT;
   private AckTimeout ackTimeout = AckTimeout.DEFAULT;
-  private int retryCount = RETRY_COUNT;
-  private int rnrRetryCount = RNR_RETRY_COUNT;
+  private int retryCount = QueuePairAttributes.RETRY_COUNT;
+  private int rnrRetryCount = QueuePairAttributes.RNR_RETRY_COUNT;
   private RnrTimer minRnrTimer = RnrTimer.DEFAULT;
   private int reads = -1;
 
@@ -352,7 +346,7 @@ public final class QueuePairSetup {
     if (choice == null) {
       choice =
           gidIndex == null
-              ? GidChoice.of(port(), source, peer)
+              ? port().chooseGid(source, peer)
               : new GidChoice(
                   port().gidEntry(gidIndex), port().attributes().lid(), "set by its index");
     }
@@ -579,7 +573,7 @@ public final class QueuePairSetup {
     needed.add(QueuePairAttribute.STATE);
     if (queuePair.type() == QueuePairType.SRD
         && to == QueuePairState.RTS
-        && rnrRetryCount != RNR_RETRY_COUNT) {
+        && rnrRetryCount != QueuePairAttributes.RNR_RETRY_COUNT) {
       needed.add(QueuePairAttribute.RNR_RETRY);
     }
     queuePair.modify(attributes.state(to).only(needed));

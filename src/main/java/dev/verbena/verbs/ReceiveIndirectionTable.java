@@ -15,7 +15,7 @@ import java.util.List;
 /**
  * A receive work queue indirection table for receive side scaling (RSS): the work queues over which
  * a queue pair distributes received packets by a {@linkplain ReceiveHash hash} ({@code struct
- * ibv_rwq_ind_table}). Get one with {@link Context#createReceiveIndirectionTable}.
+ * ibv_rwq_ind_table}). Get one with {@link #create}.
  *
  * <p>Closing it calls {@code ibv_destroy_rwq_ind_table}. See {@code ibv_create_rwq_ind_table(3)}.
  */
@@ -29,7 +29,15 @@ public final class ReceiveIndirectionTable extends Resource {
     this.queues = queues;
   }
 
-  static ReceiveIndirectionTable create(Context context, List<WorkQueue> queues) {
+  /**
+   * Creates a receive work queue indirection table for receive side scaling (RSS): {@code
+   * ibv_create_rwq_ind_table}.
+   *
+   * @param context the context of the device
+   * @param queues the work queue of each table index; their number is a power of two
+   * @return the table, to be closed
+   */
+  public static ReceiveIndirectionTable create(Context context, List<WorkQueue> queues) {
     if (Integer.bitCount(queues.size()) != 1) {
       throw new IllegalArgumentException(
           "number of work queues must be a power of two: " + queues.size());

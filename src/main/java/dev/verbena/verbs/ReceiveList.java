@@ -47,7 +47,7 @@ public final class ReceiveList extends RequestList {
   }
 
   @Override
-  void validateKind(QueueLimits limits, int request) {}
+  void validateKind(RequestList.Limits limits, int request) {}
 
   @Override
   String describe(int request) {

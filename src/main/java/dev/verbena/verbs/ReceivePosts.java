@@ -32,7 +32,7 @@ final class ReceivePosts {
     void check(String function, int errno);
   }
 
-  private final QueueLimits limits;
+  private final RequestList.Limits limits;
   private final String name;
   private final Function function;
   private final FailureCheck failures;
@@ -43,7 +43,7 @@ final class ReceivePosts {
    * @param limits the queue and its limits
    * @param name the name of the C function
    */
-  ReceivePosts(QueueLimits limits, String name, Function function, FailureCheck failures) {
+  ReceivePosts(RequestList.Limits limits, String name, Function function, FailureCheck failures) {
     this.limits = limits;
     this.name = name;
     this.function = function;

@@ -6,7 +6,7 @@ import dev.verbena.internal.CheckReturnValue;
  * A queue that receive requests are posted to: of a queue pair, a shared receive queue, or a work
  * queue.
  */
-public sealed interface ReceiveQueue permits QueuePair, SharedReceiveQueue, WorkQueue {
+public interface ReceiveQueue {
   /**
    * Posts all receive requests of a list.
    *

@@ -7,8 +7,10 @@ import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.DataPathUser;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_sge;
+import dev.verbena.values.QueuePairType;
 import java.nio.ByteOrder;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A list of work requests in native memory with their scatter/gather elements (SGEs): formatted
@@ -18,7 +20,7 @@ import java.util.Objects;
  * microseconds longer. It may be posted to any queue that its requests suit. Its memory is freed by
  * the garbage collector; once a request was posted, the list can be changed.
  */
-public abstract sealed class RequestList permits SendList, ReceiveList {
+public abstract class RequestList {
   // Requests of both kinds begin with the same fields.
   static final long ID = ibv_recv_wr.wr_id$offset();
   static final long NEXT = ibv_recv_wr.next$offset();
@@ -399,7 +401,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   }
 
   /** Validates each request of a range, and records that all are valid. */
-  final void validate(QueueLimits limits, int from, int count) {
+  final void validate(Limits limits, int from, int count) {
     Objects.checkFromIndexSize(from, count, used.length);
     final int closings = Core.closingsBefore();
     user.use(limits.queue());
@@ -420,7 +422,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     user.checked(limits.queue(), closings);
   }
 
-  private void validate(QueueLimits limits, int request) {
+  private void validate(Limits limits, int request) {
     if (used[request] > limits.sges()) {
       throw new IllegalArgumentException(
           describe(request)
@@ -447,7 +449,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
    * Throws an exception if an object is closed, or belongs to another protection domain than the
    * queue.
    */
-  final void validate(QueueLimits limits, int request, Resource named, ProtectionDomain domain) {
+  final void validate(Limits limits, int request, Resource named, ProtectionDomain domain) {
     if (!named.isOpen()) {
       throw new IllegalStateException(describe(request) + " names " + named + ", which is closed");
     }
@@ -462,7 +464,7 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
   }
 
   /** Validates the fields of this kind of request. */
-  abstract void validateKind(QueueLimits limits, int request);
+  abstract void validateKind(Limits limits, int request);
 
   /** Reads the index of the failed request of a range from bad_wr, after a post that failed. */
   final void readBadRequest(int from, int count) {
@@ -471,4 +473,15 @@ public abstract sealed class RequestList permits SendList, ReceiveList {
     long index = (bad - requests) >> requestShift;
     badRequest = bad != 0 && index >= from && index < (long) from + count ? (int) index : -1;
   }
+
+  /**
+   * The limits of a queue, against which work requests are validated before they are posted.
+   *
+   * @param queue the lifecycle of the queue pair, shared receive queue or work queue
+   * @param domain the {@linkplain ProtectionDomain#root root} of its protection domain
+   * @param type the type of the queue pair; null for receive requests, which all types allow
+   * @param sges the maximum number of SGEs of a request
+   * @param inlineData the maximum size of the inline data of a request, in bytes
+   */
+  record Limits(Core queue, long domain, @Nullable QueuePairType type, int sges, int inlineData) {}
 }

@@ -612,7 +612,7 @@ public final class SendList extends RequestList {
   }
 
   @Override
-  void validateKind(QueueLimits limits, int request) {
+  void validateKind(RequestList.Limits limits, int request) {
     WorkRequestOpcode opcode = opcodes[request];
     if (opcode == null) {
       throw unformatted(request);

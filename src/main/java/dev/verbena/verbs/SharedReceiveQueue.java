@@ -29,9 +29,9 @@ import org.jspecify.annotations.Nullable;
  * A shared receive queue (SRQ): a receive queue of several queue pairs ({@code struct ibv_srq}).
  *
  * {@snippet :
- * try (SharedReceiveQueue shared = pd.createSharedReceiveQueue(1024);
+ * try (SharedReceiveQueue shared = SharedReceiveQueue.create(pd, 1024);
  *     QueuePair queuePair =
- *         pd.queuePair(QueuePairType.RC).completions(cq).sharedReceiveQueue(shared).create()) {
+ *         QueuePair.builder(pd, QueuePairType.RC).completions(cq).sharedReceiveQueue(shared).create()) {
  *   int posted = shared.post(receives);
  * }
  * }
@@ -52,7 +52,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   private volatile boolean isUndecided;
 
   private final ReceivePosts receives;
-  private final QueueLimits limits;
+  private final RequestList.Limits limits;
 
   private SharedReceiveQueue(
       ProtectionDomain domain,
@@ -65,7 +65,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     this.domain = domain;
     this.type = type;
     this.maxSges = maxSges;
-    this.limits = new QueueLimits(core, domain.root(), null, maxSges, 0);
+    this.limits = new RequestList.Limits(core, domain.root(), null, maxSges, 0);
     this.calls = new NativeSharedReceiveQueueCalls(core.address(), context().criticalCalls());
     if (isDirect) {
       becomeDirect();
@@ -78,8 +78,30 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * A builder of a shared receive queue. Get one with {@link ProtectionDomain#sharedReceiveQueue}.
+   * Creates a shared receive queue with one scatter/gather element (SGE) per receive request:
+   * {@code ibv_create_srq}.
+   *
+   * @param domain the protection domain
+   * @param requests the minimum number of receive requests that the queue can hold
+   * @return the queue, to be closed
    */
+  public static SharedReceiveQueue create(ProtectionDomain domain, int requests) {
+    return builder(domain, requests).create();
+  }
+
+  /**
+   * Returns a builder of a shared receive queue.
+   *
+   * @param domain the protection domain
+   * @param requests the minimum number of receive requests that the queue can hold
+   * @return the builder
+   */
+  public static Builder builder(ProtectionDomain domain, int requests) {
+    domain.core.requireOpen();
+    return new Builder(domain, requests);
+  }
+
+  /** A builder of a shared receive queue. */
   public static final class Builder {
     private final ProtectionDomain domain;
     private final int requests;
@@ -91,7 +113,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     private int maxOperations = 1;
     private boolean isDirect;
 
-    Builder(ProtectionDomain domain, int requests) {
+    private Builder(ProtectionDomain domain, int requests) {
       this.domain = domain;
       this.requests = positive("receive requests", requests);
     }

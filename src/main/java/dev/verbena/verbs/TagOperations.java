@@ -217,7 +217,7 @@ public final class TagOperations {
   }
 
   /** Validates all operations. */
-  void validate(QueueLimits limits) {
+  void validate(RequestList.Limits limits) {
     for (int i = 0; i < size; i++) {
       if (!formatted[i]) {
         throw new IllegalStateException(describe(i) + " is not formatted");

@@ -9,8 +9,7 @@ import java.util.List;
 
 /**
  * A thread domain: declares that only one thread at a time uses the objects of a {@linkplain
- * ProtectionDomain#parentDomain parent domain}, so that the provider omits locks ({@code struct
- * ibv_td}).
+ * ParentDomain parent domain}, so that the provider omits locks ({@code struct ibv_td}).
  *
  * <p>Closing it calls {@code ibv_dealloc_td}. See {@code ibv_alloc_td(3)}.
  */
@@ -22,7 +21,13 @@ public final class ThreadDomain extends Resource {
     this.context = context;
   }
 
-  static ThreadDomain allocate(Context context) {
+  /**
+   * Allocates a thread domain: {@code ibv_alloc_td}.
+   *
+   * @param context the context of the device
+   * @return the domain, to be closed
+   */
+  public static ThreadDomain allocate(Context context) {
     try (Arena arena = Arena.ofConfined()) {
       long attr = ibv_td_init_attr.allocate(arena).address();
       return Core.make(

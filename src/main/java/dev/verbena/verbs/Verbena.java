@@ -10,7 +10,7 @@ import dev.verbena.internal.Providers;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Platform;
-import dev.verbena.verbs.Unsupported.Reason;
+import dev.verbena.verbs.Verbena.Unsupported.Reason;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -131,6 +131,36 @@ public final class Verbena {
       return Providers.system().release();
     } catch (RuntimeException | LinkageError e) {
       return Optional.empty(); // unsupportedReason() returns the reason.
+    }
+  }
+
+  /**
+   * The reason why verbs cannot be used on this host.
+   *
+   * @param reason the requirement that is missing
+   * @param explanation a description with advice
+   */
+  public record Unsupported(Reason reason, String explanation) {
+
+    /** The requirements, in the order in which they are checked. */
+    public enum Reason {
+      /** The operating system is not Linux. */
+      OPERATING_SYSTEM,
+      /** The processor architecture is not supported, or the JVM cannot call native functions. */
+      ARCHITECTURE,
+      /** Native access is not enabled for this library. */
+      NATIVE_ACCESS,
+      /** libibverbs is not installed, or the configured file is not this library. */
+      LIBRARY,
+      /** The kernel has no RDMA support loaded, or the process may not use it. */
+      KERNEL,
+      /** There is no RDMA device. */
+      DEVICE
+    }
+
+    @Override
+    public String toString() {
+      return explanation;
     }
   }
 }

@@ -21,7 +21,7 @@ import java.util.Set;
 
 /**
  * A receive work queue, one of those over which a {@linkplain ReceiveIndirectionTable table}
- * distributes packets: {@code struct ibv_wq}. Get one with {@link ProtectionDomain#workQueue}.
+ * distributes packets: {@code struct ibv_wq}. Get one with {@link #builder}.
  *
  * <p>Closing it calls {@code ibv_destroy_wq}. See {@code ibv_create_wq(3)}.
  */
@@ -46,13 +46,24 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     WorkQueueCalls calls = new WorkQueueCalls(core.address(), domain.context().criticalCalls());
     this.receives =
         new ReceivePosts(
-            new QueueLimits(core, domain.root(), null, maxSges, 0),
+            new RequestList.Limits(core, domain.root(), null, maxSges, 0),
             "ibv_post_wq_recv",
             calls::ibv_post_wq_recv,
             (function, errno) -> {});
     this.maxRequests = maxRequests;
     this.maxSges = maxSges;
     core.beforeClose(this::beforeClose);
+  }
+
+  /**
+   * Returns a builder of a work queue.
+   *
+   * @param domain the protection domain
+   * @return the builder
+   */
+  public static Builder builder(ProtectionDomain domain) {
+    domain.core.requireOpen();
+    return new Builder(domain);
   }
 
   /** A builder of a work queue. */
@@ -63,8 +74,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     private int sges = 1;
     private Set<WorkQueueFlag> flags = Set.of();
 
-    Builder(ProtectionDomain domain) {
-      domain.core.requireOpen();
+    private Builder(ProtectionDomain domain) {
       this.domain = domain;
     }
 

@@ -653,10 +653,11 @@ class RdmaCmTest {
         ProtectionDomain foreign = other.allocateProtectionDomain();
         assertThrows(
             IllegalArgumentException.class,
-            () -> id.queues().createSharedReceiveQueue(foreign.sharedReceiveQueue(4)));
+            () -> id.queues().createSharedReceiveQueue(SharedReceiveQueue.builder(foreign, 4)));
       }
       SharedReceiveQueue shared =
-          id.queues().createSharedReceiveQueue(id.domain().sharedReceiveQueue(4).maxSges(2));
+          id.queues()
+              .createSharedReceiveQueue(SharedReceiveQueue.builder(id.domain(), 4).maxSges(2));
       assertSame(shared, id.queues().sharedReceiveQueue().orElseThrow());
       assertTrue(shared.query().maxSges() >= 2, shared.query().toString());
       assertSame(id.domain(), id.queues().createQueuePair(SMALL).domain());
@@ -667,8 +668,7 @@ class RdmaCmTest {
 
   private static QueuePair external(ConnectionId id) {
     QueuePair pair =
-        id.domain()
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(id.domain(), QueuePairType.RC)
             .completions(id.context().createCompletionQueue(8))
             .capacity(SMALL)
             .create();
@@ -687,7 +687,9 @@ class RdmaCmTest {
           client
               .queues()
               .createQueuePair(
-                  client.domain().queuePair(QueuePairType.RC).completions(queue).capacity(SMALL));
+                  QueuePair.builder(client.domain(), QueuePairType.RC)
+                      .completions(queue)
+                      .capacity(SMALL));
       assertEquals(QueuePairState.INIT, pair.state());
       assertEquals(pair, client.queuePair().orElseThrow());
       assertThrows(IllegalStateException.class, () -> client.queues().createQueuePair(SMALL));
@@ -709,7 +711,8 @@ class RdmaCmTest {
       try (CompletionQueue queue = id.context().createCompletionQueue(8);
           ProtectionDomain own = id.context().allocateProtectionDomain()) {
         id.queues()
-            .createQueuePair(own.queuePair(QueuePairType.RC).completions(queue).capacity(SMALL));
+            .createQueuePair(
+                QueuePair.builder(own, QueuePairType.RC).completions(queue).capacity(SMALL));
         assertSame(own, id.domain());
       }
       assertEquals(Optional.empty(), id.queuePair());

@@ -103,9 +103,10 @@ class TutorialTest {
         CompletionQueue rightQueue = right.createCompletionQueue(16);
         ProtectionDomain leftDomain = left.allocateProtectionDomain();
         ProtectionDomain rightDomain = right.allocateProtectionDomain();
-        QueuePair client = leftDomain.queuePair(QueuePairType.RC).completions(leftQueue).create();
+        QueuePair client =
+            QueuePair.builder(leftDomain, QueuePairType.RC).completions(leftQueue).create();
         QueuePair server =
-            rightDomain.queuePair(QueuePairType.RC).completions(rightQueue).create()) {
+            QueuePair.builder(rightDomain, QueuePairType.RC).completions(rightQueue).create()) {
       assertEquals(QueuePairState.RESET, client.state());
 
       byte[] address = server.localAddress().toBytes(); // to the peer, for example over TCP
@@ -131,8 +132,7 @@ class TutorialTest {
       domain = context.allocateProtectionDomain();
       memory = domain.allocateMemory(4096, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
       queuePair =
-          domain
-              .queuePair(QueuePairType.RC)
+          QueuePair.builder(domain, QueuePairType.RC)
               .completions(queue)
               .capacity(QueuePairCapacity.of(8)) // requests in each queue; the default is 1
               .create();
@@ -248,7 +248,7 @@ class TutorialTest {
     try (End left = new End(open("left"));
         End right = new End(open("right"))) {
       connect(left, right);
-      AsyncEvents events = right.context.asyncEvents();
+      AsyncEvents events = AsyncEvents.of(right.context);
       assertNull(events.poll()); // from now on the library does not log them
 
       SendList sends = new SendList(2, 1);

@@ -482,7 +482,8 @@ class SrdTest {
     assertTrue(
         failure.getMessage().contains(a.efa.maxSendRequests() + " send requests"),
         failure::getMessage);
-    assertThrows(IllegalArgumentException.class, () -> a.domain.queuePair(QueuePairType.SRD));
+    assertThrows(
+        IllegalArgumentException.class, () -> QueuePair.builder(a.domain, QueuePairType.SRD));
     assertThrows(IllegalArgumentException.class, () -> builder.sendOperations());
     assertThrows(IllegalArgumentException.class, () -> a.efa.queuePair(b.domain));
     assertThrows(IllegalArgumentException.class, () -> a.efa.queuePair(a.domain, 256));

@@ -1,7 +1,6 @@
 package dev.verbena.fuzz;
 
 import dev.verbena.util.ReceiveHandler;
-import dev.verbena.verbs.CompletionHandler;
 import dev.verbena.verbs.ProviderAllocator;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -14,9 +13,7 @@ final class Callbacks {
 
   /** Whether callers of the API write such an object themselves. */
   static boolean isCallback(Class<?> type) {
-    return type == CompletionHandler.class
-        || type == ReceiveHandler.class
-        || type == ProviderAllocator.class;
+    return type == ReceiveHandler.class || type == ProviderAllocator.class;
   }
 
   static Object result(Class<?> type, Object[] arguments) {

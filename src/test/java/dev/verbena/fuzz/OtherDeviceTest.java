@@ -51,6 +51,7 @@ import dev.verbena.verbs.DmaHandle;
 import dev.verbena.verbs.FakeDevices;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.MemoryWindow;
+import dev.verbena.verbs.ParentDomain;
 import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
@@ -234,17 +235,21 @@ class OtherDeviceTest {
       pair = builder(QueuePairType.RC).sendOperations(OPERATIONS).create();
       datagrams = builder(QueuePairType.UD).sendOperations(SendOperation.SEND).create();
       packets = builder(QueuePairType.RAW_PACKET).create();
-      shared = domain.createSharedReceiveQueue(4);
+      shared = SharedReceiveQueue.create(domain, 4);
       tagged =
-          domain.sharedReceiveQueue(4).tagMatching(queue).maxTags(8).maxTagOperations(8).create();
-      xrc = context.openXrcDomain();
-      threads = context.allocateThreadDomain();
-      work = domain.workQueue().completions(queue).create();
-      table = context.createReceiveIndirectionTable(List.of(work));
-      window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
-      typeOne = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
-      memory = context.allocateDeviceMemory(64);
-      counter = context.createCompletionCounter(CompletionCounter.Type.WRS);
+          SharedReceiveQueue.builder(domain, 4)
+              .tagMatching(queue)
+              .maxTags(8)
+              .maxTagOperations(8)
+              .create();
+      xrc = XrcDomain.open(context);
+      threads = ThreadDomain.allocate(context);
+      work = WorkQueue.builder(domain).completions(queue).create();
+      table = ReceiveIndirectionTable.create(context, List.of(work));
+      window = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2);
+      typeOne = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_1);
+      memory = DeviceMemory.allocate(context, 64);
+      counter = CompletionCounter.create(context, CompletionCounter.Type.WRS);
       flowCounters = FlowCounters.on(context);
       rule = FlowRule.on(packets, 1).match(FlowMatch.ethernet().type(0x0800)).create();
       Gid gid = context.port(1).gid(1);
@@ -252,8 +257,7 @@ class OtherDeviceTest {
     }
 
     QueuePairBuilder builder(QueuePairType type) {
-      return domain
-          .queuePair(type)
+      return QueuePair.builder(domain, type)
           .completions(queue)
           .capacity(QueuePairCapacity.of(4).withSendSges(2));
     }
@@ -325,8 +329,8 @@ class OtherDeviceTest {
         "CompletionQueue.Builder.parentDomain(ProtectionDomain)",
         () -> own.context.completionQueue(4).parentDomain(other.domain));
     calls.put(
-        "Context.createReceiveIndirectionTable(List)",
-        () -> own.context.createReceiveIndirectionTable(List.of(other.work)));
+        "ReceiveIndirectionTable.create(Context, List)",
+        () -> ReceiveIndirectionTable.create(own.context, List.of(other.work)));
     calls.put(
         "DeviceMemory.register(ProtectionDomain, long, long, AccessFlag[])",
         () -> own.memory.register(other.domain, 0, 64, AccessFlag.LOCAL_WRITE));
@@ -337,11 +341,11 @@ class OtherDeviceTest {
         "FlowRule.Builder.count(FlowCounters)",
         () -> FlowRule.on(own.packets, 1).count(other.flowCounters));
     calls.put(
-        "MemoryReregistration.domain(ProtectionDomain)",
+        "MemoryRegion.Reregistration.domain(ProtectionDomain)",
         () -> own.region.reregister().domain(other.domain));
     calls.put(
         "ParentDomain.Builder.threadDomain(ThreadDomain)",
-        () -> own.domain.parentDomain().threadDomain(other.threads));
+        () -> ParentDomain.builder(own.domain).threadDomain(other.threads));
     calls.put(
         "ProtectionDomain.createAddressHandle(Port, Completions, int, MemorySegment)",
         () ->
@@ -349,17 +353,17 @@ class OtherDeviceTest {
                 other.context.port(1), new Completions(1), 0, own.region.memory()));
     calls.put(
         "SharedReceiveQueue.Builder.tagMatching(CompletionQueue)",
-        () -> own.domain.sharedReceiveQueue(4).tagMatching(other.queue));
+        () -> SharedReceiveQueue.builder(own.domain, 4).tagMatching(other.queue));
     calls.put(
         "SharedReceiveQueue.Builder.xrc(XrcDomain, CompletionQueue)",
         () -> {
-          SharedReceiveQueue.Builder builder = own.domain.sharedReceiveQueue(4);
+          SharedReceiveQueue.Builder builder = SharedReceiveQueue.builder(own.domain, 4);
           assertRefused("a completion queue", () -> builder.xrc(own.xrc, other.queue));
           builder.xrc(other.xrc, own.queue);
         });
     calls.put(
         "WorkQueue.Builder.completions(CompletionQueue)",
-        () -> own.domain.workQueue().completions(other.queue));
+        () -> WorkQueue.builder(own.domain).completions(other.queue));
     windows(own, other);
     queuePairs(own, other);
     posts(own, other);
@@ -375,7 +379,7 @@ class OtherDeviceTest {
     calls.put(
         "MemoryWindow.unbind(QueuePair, long)",
         () -> {
-          MemoryWindow bound = own.domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+          MemoryWindow bound = MemoryWindow.allocate(own.domain, MemoryWindowType.TYPE_1);
           QueuePair pair = own.builder(QueuePairType.RC).create();
           pair.connect(pair.localAddress());
           bound.bind(pair, 1, own.binding());
@@ -392,22 +396,23 @@ class OtherDeviceTest {
   private void queuePairs(Side own, Side other) {
     calls.put(
         "QueuePairBuilder.completions(CompletionQueue)",
-        () -> own.domain.queuePair(QueuePairType.RC).completions(other.queue));
+        () -> QueuePair.builder(own.domain, QueuePairType.RC).completions(other.queue));
     calls.put(
         "QueuePairBuilder.sendCompletions(CompletionQueue)",
-        () -> own.domain.queuePair(QueuePairType.RC).sendCompletions(other.queue));
+        () -> QueuePair.builder(own.domain, QueuePairType.RC).sendCompletions(other.queue));
     calls.put(
         "QueuePairBuilder.receiveCompletions(CompletionQueue)",
-        () -> own.domain.queuePair(QueuePairType.RC).receiveCompletions(other.queue));
+        () -> QueuePair.builder(own.domain, QueuePairType.RC).receiveCompletions(other.queue));
     calls.put(
         "QueuePairBuilder.sharedReceiveQueue(SharedReceiveQueue)",
-        () -> own.domain.queuePair(QueuePairType.RC).sharedReceiveQueue(other.shared));
+        () -> QueuePair.builder(own.domain, QueuePairType.RC).sharedReceiveQueue(other.shared));
     ReceiveHash hash =
         new ReceiveHash(
             ReceiveHashFunction.TOEPLITZ, new byte[40], Set.of(ReceiveHashField.SRC_IPV4));
     calls.put(
         "QueuePairBuilder.receiveSideScaling(ReceiveIndirectionTable, ReceiveHash)",
-        () -> own.domain.queuePair(QueuePairType.UD).receiveSideScaling(other.table, hash));
+        () ->
+            QueuePair.builder(own.domain, QueuePairType.UD).receiveSideScaling(other.table, hash));
   }
 
   private void posts(Side own, Side other) {
@@ -535,7 +540,7 @@ class OtherDeviceTest {
         () ->
             bound(channel, address)
                 .queues()
-                .createSharedReceiveQueue(other.domain.sharedReceiveQueue(4)));
+                .createSharedReceiveQueue(SharedReceiveQueue.builder(other.domain, 4)));
     calls.put(
         "ConnectionId.migrate(EventChannel)",
         () -> {
@@ -633,13 +638,13 @@ class OtherDeviceTest {
           FlowAction action = FlowAction.on(other, esp);
           ProtectionDomain domain = own.allocateProtectionDomain();
           CompletionQueue queue = own.createCompletionQueue(4);
-          FlowRule.on(domain.queuePair(QueuePairType.UD).completions(queue).create(), 1)
+          FlowRule.on(QueuePair.builder(domain, QueuePairType.UD).completions(queue).create(), 1)
               .action(action);
         });
     calls.put(
         "MemoryRegistration.dmaHandle(DmaHandle)",
         () -> {
-          DmaHandle handle = other.dmaHandle().create();
+          DmaHandle handle = DmaHandle.builder(other).create();
           MemorySegment memory = Arena.ofAuto().allocate(64);
           own.allocateProtectionDomain().memory(memory).dmaHandle(handle);
         });

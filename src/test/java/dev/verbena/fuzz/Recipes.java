@@ -31,6 +31,7 @@ import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.MemoryWindow;
 import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
@@ -128,8 +129,8 @@ final class Recipes {
       ProtectionDomain domain = keep(context.allocateProtectionDomain());
       keep(domain.registerMemory(worker.round().memory.page(random()), ALL));
       keep(domain.registerMemory(worker.round().memory.page(random()), ALL));
-      keep(domain.allocateMemoryWindow(MemoryWindowType.TYPE_2));
-      keep(domain.createSharedReceiveQueue(16));
+      keep(MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2));
+      keep(SharedReceiveQueue.create(domain, 16));
     }
   }
 
@@ -200,7 +201,7 @@ final class Recipes {
       return;
     }
     ProtectionDomain ofTarget = keep(right.allocateProtectionDomain());
-    SharedReceiveQueue shared = keep(ofTarget.createSharedReceiveQueue(16));
+    SharedReceiveQueue shared = keep(SharedReceiveQueue.create(ofTarget, 16));
     QueuePair target =
         keep(
             Mlx5Device.of(right)
@@ -271,8 +272,7 @@ final class Recipes {
     CompletionQueue queue = keep(context.createCompletionQueue(64));
     keep(domain.registerMemory(worker.round().memory.page(random()), ALL));
     QueuePairBuilder builder =
-        domain
-            .queuePair(type)
+        QueuePair.builder(domain, type)
             .completions(queue)
             .capacity(
                 QueuePairCapacity.of(16).withSendSges(2).withReceiveSges(2).withMaxInlineData(64));

@@ -11,17 +11,14 @@ import dev.verbena.verbs.CompletionCursor;
 import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
+import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.MemoryRegistration;
-import dev.verbena.verbs.MemoryReregistration;
 import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.QueuePairSetup;
 import dev.verbena.verbs.RequestList;
 import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SendRequest;
 import dev.verbena.verbs.TagOperations;
-import dev.verbena.verbs.ToInit;
-import dev.verbena.verbs.ToReadyToReceive;
-import dev.verbena.verbs.ToReadyToSend;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Array;
 import java.lang.reflect.Constructor;
@@ -58,13 +55,10 @@ final class Worker implements Runnable {
   private static final List<Class<?>> BUILDERS =
       List.of(
           MemoryRegistration.class,
-          MemoryReregistration.class,
+          MemoryRegion.Reregistration.class,
           FlowMatch.class,
           EspTransform.class,
           QueuePairSetup.class,
-          ToInit.class,
-          ToReadyToReceive.class,
-          ToReadyToSend.class,
           AddressQuery.class);
 
   /** How deep the search for an argument goes that no pool has. */

@@ -50,7 +50,7 @@ final class DcSide implements AutoCloseable {
               AccessFlag.REMOTE_ATOMIC);
       completions = context.createCompletionQueue(8 * DEPTH);
       initiator = Rig.orSkip(this::newInitiator);
-      received = domain.createSharedReceiveQueue(DEPTH);
+      received = SharedReceiveQueue.create(domain, DEPTH);
       target = newTarget(received, KEY);
     } catch (Throwable t) {
       context.close();

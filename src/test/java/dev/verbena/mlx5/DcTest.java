@@ -198,7 +198,7 @@ class DcTest {
 
   @DeviceTest
   void oneInitiatorReachesTwoTargets() {
-    SharedReceiveQueue queue = b.domain.createSharedReceiveQueue(DcSide.DEPTH);
+    SharedReceiveQueue queue = SharedReceiveQueue.create(b.domain, DcSide.DEPTH);
     QueuePair second = b.newTarget(queue, KEY + 1);
     second.activate();
     assertNotEquals(target, second.number());
@@ -363,9 +363,9 @@ class DcTest {
     refused(VerbsException.class, "close it and create another one", made::reset);
     refused(VerbsException.class, "close it and create another one", made::fail);
     refused(
-        IllegalStateException.class,
+        VerbsException.class,
         "no transition from state RTR to RTS",
-        () -> made.toReadyToSend().apply());
+        () -> made.modify(QueuePairAttributes.toReadyToSend(made.type()).build()));
   }
 
   private QueuePairAddress otherAddress() {
@@ -375,20 +375,29 @@ class DcTest {
   @DeviceTest
   void eachTransitionHasItsAttributes() {
     QueuePair newTarget = b.newTarget(b.received, KEY);
-    newTarget.toInit().port(1).access(AccessFlag.REMOTE_WRITE).apply();
-    newTarget
-        .toReadyToReceive()
-        .path(b.initiator.setup().pathTo(b.target.localAddress()))
-        .pathMtu(b.context.port(1).attributes().activeMtu())
-        .minRnrTimer(RnrTimer.DEFAULT)
-        .apply();
+    newTarget.modify(
+        QueuePairAttributes.toInit(newTarget.type())
+            .port(1)
+            .access(AccessFlag.REMOTE_WRITE)
+            .build());
+    newTarget.modify(
+        QueuePairAttributes.toReadyToReceive(newTarget.type())
+            .path(b.initiator.setup().pathTo(b.target.localAddress()))
+            .pathMtu(b.context.port(1).attributes().activeMtu())
+            .minRnrTimer(RnrTimer.DEFAULT)
+            .build());
     QueuePair initiator = a.newInitiator();
     assertEquals(QueuePairType.DC_INITIATOR, initiator.type());
-    initiator.toInit().port(1).apply();
+    initiator.modify(QueuePairAttributes.toInit(initiator.type()).port(1).build());
     refused(
-        IllegalStateException.class, "IBV_QP_PATH_MTU", () -> initiator.toReadyToReceive().apply());
-    initiator.toReadyToReceive().pathMtu(a.context.port(1).attributes().activeMtu()).apply();
-    initiator.toReadyToSend().sendPsn(1).apply();
+        VerbsException.class,
+        "IBV_QP_PATH_MTU",
+        () -> initiator.modify(QueuePairAttributes.toReadyToReceive(initiator.type()).build()));
+    initiator.modify(
+        QueuePairAttributes.toReadyToReceive(initiator.type())
+            .pathMtu(a.context.port(1).attributes().activeMtu())
+            .build());
+    initiator.modify(QueuePairAttributes.toReadyToSend(initiator.type()).sendPsn(1).build());
     assertEquals(QueuePairState.RTS, initiator.query(QueuePairAttribute.STATE).state());
     b.receive(1, 1024, 64);
     SendList sends = oneSend();
@@ -452,8 +461,7 @@ class DcTest {
   @DeviceTest
   void otherQueuePairsHaveNoDcTargets() {
     QueuePair connected =
-        a.domain
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(a.domain, QueuePairType.RC)
             .completions(a.completions)
             .capacity(QueuePairCapacity.of(1).withSendSges(2).withMaxInlineData(32))
             .sendOperations(SendOperation.SEND)
@@ -501,11 +509,11 @@ class DcTest {
     refused(
         IllegalArgumentException.class,
         "Mlx5Device.dcInitiator()",
-        () -> a.domain.queuePair(QueuePairType.DC_INITIATOR));
+        () -> QueuePair.builder(a.domain, QueuePairType.DC_INITIATOR));
     refused(
         IllegalArgumentException.class,
         "Mlx5Device.dcInitiator()",
-        () -> a.domain.queuePair(QueuePairType.DC_TARGET));
+        () -> QueuePair.builder(a.domain, QueuePairType.DC_TARGET));
     assertThrows(IllegalArgumentException.class, () -> a.mlx5.dcInitiator(b.domain));
     assertThrows(IllegalArgumentException.class, () -> a.mlx5.dcTarget(b.domain, KEY));
     assertThrows(

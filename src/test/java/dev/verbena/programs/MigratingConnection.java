@@ -47,7 +47,7 @@ final class MigratingConnection implements AutoCloseable {
     inbox = transfers.registerMessages(arena.allocate(length));
     outbox = transfers.registerMessages(arena.allocate(length));
     postReceive();
-    events = endpoint.id().context().asyncEvents().listen(this::tell);
+    events = AsyncEvents.of(endpoint.id().context()).listen(this::tell);
   }
 
   static Duration patience(int length, int pause) {

@@ -57,7 +57,7 @@ class PingPongEnd {
     ProtectionDomain domain = context.allocateProtectionDomain();
     region = domain.registerMemory(arena.allocate(header + (long) size), AccessFlag.LOCAL_WRITE);
     completions = completionQueue(context, depth + number, options.events());
-    shared = options.isShared() ? domain.createSharedReceiveQueue(depth) : null;
+    shared = options.isShared() ? SharedReceiveQueue.create(domain, depth) : null;
     for (int i = 0; i < number; i++) {
       QueuePair queuePair = queuePair(domain, type);
       options.apply(queuePair).init();
@@ -80,7 +80,7 @@ class PingPongEnd {
   }
 
   private QueuePair queuePair(ProtectionDomain domain, QueuePairType type) {
-    QueuePairBuilder builder = domain.queuePair(type).completions(completions);
+    QueuePairBuilder builder = QueuePair.builder(domain, type).completions(completions);
     return shared == null
         ? builder.capacity(QueuePairCapacity.of(1).withReceiveRequests(depth)).create()
         : builder

@@ -41,17 +41,16 @@ final class PingPongXrc {
 
   PingPongXrc(PingPongOptions options, Context context, Arena arena) {
     this.options = options;
-    XrcDomain xrcDomain = context.openXrcDomain();
+    XrcDomain xrcDomain = XrcDomain.open(context);
     ProtectionDomain domain = context.allocateProtectionDomain();
     region = domain.registerMemory(arena.allocate(options.size()), AccessFlag.LOCAL_WRITE);
     received = context.createCompletionQueue(1);
     // One send is outstanding at a time.
     sent = context.completionQueue(1).withoutCapacityWarning().create();
-    queue = domain.sharedReceiveQueue(1).xrc(xrcDomain, received).create();
-    receiver = xrcDomain.createQueuePair();
+    queue = SharedReceiveQueue.builder(domain, 1).xrc(xrcDomain, received).create();
+    receiver = QueuePair.builder(xrcDomain).create();
     sender =
-        domain
-            .queuePair(QueuePairType.XRC_SEND)
+        QueuePair.builder(domain, QueuePairType.XRC_SEND)
             .sendCompletions(sent)
             .capacity(
                 QueuePairCapacity.of(options.iterations())

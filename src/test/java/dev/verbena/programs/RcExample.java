@@ -198,8 +198,7 @@ final class RcExample implements Callable<Integer> {
             attempt(
                 "failed to create QP",
                 () ->
-                    domain
-                        .queuePair(QueuePairType.RC)
+                    QueuePair.builder(domain, QueuePairType.RC)
                         .completions(completions)
                         .signalAll()
                         .create())) {

@@ -49,7 +49,7 @@ final class SharedReceives implements AutoCloseable {
     MemoryRegion inbox = domain.registerMemory(arena.allocate(length), AccessFlag.LOCAL_WRITE);
     receive.local(0, inbox, 0, length);
     send.send(0).local(outbox, 0, length).signaled();
-    queue = domain.createSharedReceiveQueue(depth);
+    queue = SharedReceiveQueue.create(domain, depth);
     for (int i = 0; i < depth; i++) {
       postReceive();
     }
@@ -77,8 +77,7 @@ final class SharedReceives implements AutoCloseable {
         .id()
         .queues()
         .createQueuePair(
-            domain
-                .queuePair(QueuePairType.RC)
+            QueuePair.builder(domain, QueuePairType.RC)
                 .sendCompletions(sent)
                 .receiveCompletions(received)
                 .sharedReceiveQueue(queue)

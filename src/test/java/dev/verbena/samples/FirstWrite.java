@@ -16,8 +16,8 @@ public class FirstWrite {
     try (Context context = Device.list().getFirst().open();
         ProtectionDomain domain = context.allocateProtectionDomain();
         CompletionQueue queue = context.createCompletionQueue(16);
-        QueuePair here = domain.queuePair(QueuePairType.RC).completions(queue).create();
-        QueuePair there = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+        QueuePair here = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
+        QueuePair there = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create()) {
 
       here.connect(there.localAddress()); // between two hosts: send the address over TCP
       there.connect(here.localAddress());

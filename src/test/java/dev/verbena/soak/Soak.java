@@ -19,11 +19,14 @@ import dev.verbena.values.MemoryWindowType;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.values.SendOperation;
+import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
+import dev.verbena.verbs.MemoryWindow;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.SharedReceiveQueue;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -104,7 +107,7 @@ public final class Soak {
     kinds.put(
         "completion queue with a channel",
         () -> context.completionQueue(64).channel(channel).create().close());
-    kinds.put("shared receive queue", () -> domain.createSharedReceiveQueue(16).close());
+    kinds.put("shared receive queue", () -> SharedReceiveQueue.create(domain, 16).close());
     kinds.put("address handle", this::addressHandle);
     for (QueuePairType type : new QueuePairType[] {QueuePairType.RC, QueuePairType.UD}) {
       kinds.put("queue pair " + type, () -> queuePair(type).close());
@@ -116,7 +119,7 @@ public final class Soak {
     kinds.put("identifier, synchronous", () -> SynchronousMode.createId(PortSpace.TCP).close());
     kinds.put("identifier with a queue pair", this::identifier);
     kinds.put("listener", () -> Listener.open(new InetSocketAddress(Rig.addressB(), 0)).close());
-    kinds.put("asynchronous events", () -> context.asyncEvents().listen(event -> {}).close());
+    kinds.put("asynchronous events", () -> AsyncEvents.of(context).listen(event -> {}).close());
     return kinds;
   }
 
@@ -185,7 +188,7 @@ public final class Soak {
     try (Context opened = Rig.a().open()) {
       ProtectionDomain own = opened.allocateProtectionDomain();
       own.registerMemory(memory, AccessFlag.LOCAL_WRITE);
-      own.queuePair(QueuePairType.RC)
+      QueuePair.builder(own, QueuePairType.RC)
           .completions(opened.createCompletionQueue(16))
           .capacity(SMALL)
           .create();
@@ -197,7 +200,7 @@ public final class Soak {
   }
 
   private void window() {
-    domain.allocateMemoryWindow(MemoryWindowType.TYPE_2).close();
+    MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2).close();
   }
 
   private void addressHandle() {
@@ -209,7 +212,7 @@ public final class Soak {
   }
 
   private QueuePair queuePair(QueuePairType type) {
-    return domain.queuePair(type).completions(queue).capacity(SMALL).create();
+    return QueuePair.builder(domain, type).completions(queue).capacity(SMALL).create();
   }
 
   private void activeQueuePair() {
@@ -222,8 +225,7 @@ public final class Soak {
   }
 
   private void extendedQueuePair() {
-    domain
-        .queuePair(QueuePairType.RC)
+    QueuePair.builder(domain, QueuePairType.RC)
         .completions(queue)
         .capacity(SMALL)
         .sendOperations(

@@ -22,9 +22,7 @@ class ClosedDrainTest {
     try (SoftPair pair = SoftPair.unconnected();
         CompletionQueue queue = pair.a.context.completionQueue(64).create();
         QueuePair queuePair =
-            pair.a
-                .domain
-                .queuePair(QueuePairType.RC)
+            QueuePair.builder(pair.a.domain, QueuePairType.RC)
                 .completions(queue)
                 .capacity(QueuePairCapacity.of(RECEIVES + 2))
                 .create()) {

@@ -12,6 +12,7 @@ import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.functions.CompletionFunctions;
 import dev.verbena.values.AsyncEventType;
 import dev.verbena.values.CompletionStatus;
+import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.SendList;
@@ -61,7 +62,7 @@ class DeviceBehaviourTest {
           () -> SoftInternals.of(pair.a.queuePair).path = null); // breaks the device
       send(pair);
       assertEquals(CompletionStatus.WR_FLUSH_ERR, pair.completion());
-      assertSame(AsyncEventType.DEVICE_FATAL, pair.a.context.asyncEvents().take().type());
+      assertSame(AsyncEventType.DEVICE_FATAL, AsyncEvents.of(pair.a.context).take().type());
       assertInstanceOf(NullPointerException.class, log.records.take().getThrown());
     } finally {
       LOGGER.removeHandler(log);

@@ -29,9 +29,14 @@ import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionCursor;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
+import dev.verbena.verbs.DeviceMemory;
 import dev.verbena.verbs.ExtendedCompletionQueue;
+import dev.verbena.verbs.MemoryWindow;
+import dev.verbena.verbs.ParentDomain;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.SharedReceiveQueue;
+import dev.verbena.verbs.XrcDomain;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
@@ -64,21 +69,20 @@ class DeviceLossTest {
     ProtectionDomain domain = context.allocateProtectionDomain();
     CompletionChannel channel = context.createCompletionChannel();
     var completions = context.completionQueue(8).channel(channel).create();
-    var receives = domain.sharedReceiveQueue(4).create();
+    var receives = SharedReceiveQueue.builder(domain, 4).create();
     QueuePair datagrams =
-        domain
-            .queuePair(QueuePairType.UD)
+        QueuePair.builder(domain, QueuePairType.UD)
             .completions(completions)
             .sharedReceiveQueue(receives)
             .capacity(QueuePairCapacity.of(4))
             .create();
     datagrams.activate();
     datagrams.attachMulticast(Gid.parse("ff0e::1"), 0);
-    ProtectionDomain parent = domain.parentDomain().create();
+    ProtectionDomain parent = ParentDomain.builder(domain).create();
     var _ = parent.allocateMemory(4096, AccessFlag.LOCAL_WRITE);
-    var _ = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
-    var _ = context.openXrcDomain();
-    var _ = context.allocateDeviceMemory(64);
+    var _ = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_1);
+    var _ = XrcDomain.open(context);
+    var _ = DeviceMemory.allocate(context, 64);
     var _ = FlowCounters.on(context);
     completions.requestNotification();
   }
@@ -163,7 +167,8 @@ class DeviceLossTest {
     BlockingQueue<AsyncEventType> events = new LinkedBlockingQueue<>();
     try (SoftNetwork network = SoftNetwork.create();
         Context context = network.addDevice("soft0").open();
-        AsyncEvents.Listening _ = context.asyncEvents().listen(event -> events.add(event.type()))) {
+        AsyncEvents.Listening _ =
+            AsyncEvents.of(context).listen(event -> events.add(event.type()))) {
       var _ = network.faults().loseDevice("soft0");
       assertEquals(AsyncEventType.DEVICE_FATAL, events.take());
       assertTrue(context.isLost());

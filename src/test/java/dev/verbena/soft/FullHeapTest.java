@@ -60,9 +60,7 @@ class FullHeapTest {
     public static void main(String[] args) {
       try (SoftPair pair = SoftPair.connected();
           QueuePair extended =
-              pair.a
-                  .domain
-                  .queuePair(QueuePairType.RC)
+              QueuePair.builder(pair.a.domain, QueuePairType.RC)
                   .completions(pair.a.completions)
                   .capacity(QueuePairCapacity.of(16))
                   .sendOperations(SendOperation.SEND)

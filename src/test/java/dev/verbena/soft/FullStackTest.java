@@ -65,9 +65,7 @@ class FullStackTest {
     private Overflowing(SoftPair pair) {
       this.pair = pair;
       extended =
-          pair.a
-              .domain
-              .queuePair(QueuePairType.RC)
+          QueuePair.builder(pair.a.domain, QueuePairType.RC)
               .completions(pair.a.completions)
               .capacity(QueuePairCapacity.of(16))
               .sendOperations(SendOperation.SEND)

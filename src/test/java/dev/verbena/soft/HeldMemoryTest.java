@@ -194,7 +194,7 @@ class HeldMemoryTest {
               AccessFlag.REMOTE_WRITE,
               AccessFlag.REMOTE_READ,
               AccessFlag.MW_BIND);
-      MemoryWindow window = pair.b.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      MemoryWindow window = MemoryWindow.allocate(pair.b.domain, MemoryWindowType.TYPE_2);
       int bound = MemoryWindow.nextKey(window.rkey());
       WindowBinding all = new WindowBinding(to, 0, SIZE, Set.of(AccessFlag.REMOTE_WRITE));
       SendList binding = new SendList(1, 0);
@@ -219,7 +219,7 @@ class HeldMemoryTest {
       MemoryRegion region =
           pair.a.domain.allocateMemory(
               SIZE, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.MW_BIND);
-      MemoryWindow window = pair.a.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      MemoryWindow window = MemoryWindow.allocate(pair.a.domain, MemoryWindowType.TYPE_2);
       SendList list = new SendList(1, 0);
       list.bindMemoryWindow(
               0,

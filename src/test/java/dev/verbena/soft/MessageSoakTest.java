@@ -72,8 +72,7 @@ class MessageSoakTest {
       ProtectionDomain domain = context.allocateProtectionDomain();
       completions = context.createCompletionQueue(sends + receives);
       queuePair =
-          domain
-              .queuePair(QueuePairType.RC)
+          QueuePair.builder(domain, QueuePairType.RC)
               .completions(completions)
               .capacity(
                   QueuePairCapacity.of(1).withSendRequests(sends).withReceiveRequests(receives))

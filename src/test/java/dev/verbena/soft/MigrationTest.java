@@ -9,6 +9,7 @@ import dev.verbena.values.AlternatePath;
 import dev.verbena.values.AsyncEventType;
 import dev.verbena.values.MigrationState;
 import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.QueuePair;
 import java.net.InetAddress;
 import java.util.List;
@@ -64,7 +65,7 @@ class MigrationTest {
       for (SoftPair.End end : List.of(pair.a, pair.b)) {
         AsyncEventType type;
         do { // The first packet may have raised COMM_EST.
-          type = end.context.asyncEvents().take().type();
+          type = AsyncEvents.of(end.context).take().type();
         } while (type == AsyncEventType.COMM_EST);
         assertEquals(AsyncEventType.PATH_MIG, type);
       }

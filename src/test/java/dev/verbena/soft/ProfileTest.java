@@ -22,10 +22,12 @@ import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.MemoryWindow;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SharedReceiveQueue;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
@@ -123,7 +125,7 @@ class ProfileTest {
       assertThrows(VerbsException.class, () -> context.createCompletionQueue(most + 1));
       try (CompletionQueue queue = context.createCompletionQueue(8)) {
         QueuePairType type = profile.equals("efa") ? QueuePairType.UD : QueuePairType.RC;
-        var builder = domain.queuePair(type).completions(queue);
+        var builder = QueuePair.builder(domain, type).completions(queue);
         try (QueuePair fits =
             builder.capacity(QueuePairCapacity.of(4).withSendSges(sends)).create()) {
           assertNotEquals(0, fits.number());
@@ -154,7 +156,7 @@ class ProfileTest {
       VerbsException noRc =
           assertThrows(
               VerbsException.class,
-              () -> domain.queuePair(QueuePairType.RC).completions(queue).create());
+              () -> QueuePair.builder(domain, QueuePairType.RC).completions(queue).create());
       assertEquals(Errno.EOPNOTSUPP, noRc.errno());
       assertContains("profile efa: its queue pairs are [SRD, UD]", noRc);
       AddressVector otherGid =
@@ -162,8 +164,8 @@ class ProfileTest {
       VerbsException other =
           assertThrows(VerbsException.class, () -> domain.createAddressHandle(otherGid));
       assertEquals(Errno.EINVAL, other.errno());
-      assertUnsupported(() -> domain.createSharedReceiveQueue(8));
-      assertUnsupported(() -> domain.allocateMemoryWindow(MemoryWindowType.TYPE_1));
+      assertUnsupported(() -> SharedReceiveQueue.create(domain, 8));
+      assertUnsupported(() -> MemoryWindow.allocate(domain, MemoryWindowType.TYPE_1));
       assertUnsupported(
           () -> domain.allocateMemory(64, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_ATOMIC));
       AddressVector self =
@@ -190,7 +192,8 @@ class ProfileTest {
         Context context = network.device().open();
         ProtectionDomain domain = context.allocateProtectionDomain();
         CompletionQueue queue = context.createCompletionQueue(8);
-        QueuePair queuePair = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+        QueuePair queuePair =
+            QueuePair.builder(domain, QueuePairType.RC).completions(queue).create()) {
       VerbsException failure =
           assertThrows(VerbsException.class, () -> queuePair.connect(queuePair.localAddress()));
       assertEquals(Errno.EINVAL, failure.errno());

@@ -13,6 +13,7 @@ import dev.verbena.testing.Await;
 import dev.verbena.values.AsyncEventType;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.AsyncEvent;
+import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
@@ -31,7 +32,7 @@ class RemovalTest {
   private static AsyncEventType event(Context context) throws InterruptedException {
     AsyncEvent event;
     do { // The first packet may have raised COMM_EST.
-      event = context.asyncEvents().poll(LONG);
+      event = AsyncEvents.of(context).poll(LONG);
       assertNotNull(event, "no event");
     } while (event.type() == AsyncEventType.COMM_EST);
     return event.type();

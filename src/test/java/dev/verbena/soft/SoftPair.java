@@ -50,8 +50,7 @@ final class SoftPair implements AutoCloseable {
       domain = context.allocateProtectionDomain();
       completions = context.createCompletionQueue(64);
       queuePair =
-          domain
-              .queuePair(QueuePairType.RC)
+          QueuePair.builder(domain, QueuePairType.RC)
               .completions(completions)
               .capacity(QueuePairCapacity.of(16))
               .create();

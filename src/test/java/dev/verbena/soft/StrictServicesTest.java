@@ -79,11 +79,15 @@ class StrictServicesTest {
 
   private void connect(Service service) {
     QueuePairCapacity capacity = QueuePairCapacity.of(CAPACITY);
-    a = source.domain().queuePair(service.type).completions(sent).capacity(capacity).create();
+    a =
+        QueuePair.builder(source.domain(), service.type)
+            .completions(sent)
+            .capacity(capacity)
+            .create();
     QueuePairBuilder builder =
-        target.domain().queuePair(service.type).completions(received).capacity(capacity);
+        QueuePair.builder(target.domain(), service.type).completions(received).capacity(capacity);
     if (service == Service.RC_WITH_SRQ) {
-      shared = target.domain().sharedReceiveQueue(CAPACITY).create();
+      shared = SharedReceiveQueue.builder(target.domain(), CAPACITY).create();
       builder.sharedReceiveQueue(shared);
     }
     b = builder.create();

@@ -191,9 +191,7 @@ class StrictTest {
 
   private static QueuePair connectedToItself(SoftPair pair) {
     QueuePair queuePair =
-        pair.a
-            .domain
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(pair.a.domain, QueuePairType.RC)
             .completions(pair.a.completions)
             .capacity(QueuePairCapacity.of(4))
             .create();

@@ -44,8 +44,7 @@ class UnreliableServicesTest {
   }
 
   private QueuePair queuePair(QueuePairType type) {
-    return domain
-        .queuePair(type)
+    return QueuePair.builder(domain, type)
         .completions(completions)
         .capacity(QueuePairCapacity.of(4))
         .create();

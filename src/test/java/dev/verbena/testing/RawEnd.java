@@ -7,6 +7,7 @@ import dev.verbena.flow.FlowRule;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionField;
 import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.QueuePairAttributes;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionCursor;
@@ -70,15 +71,14 @@ public final class RawEnd implements AutoCloseable {
     queuePair =
         choices
             .apply(
-                domain
-                    .queuePair(QueuePairType.RAW_PACKET)
+                QueuePair.builder(domain, QueuePairType.RAW_PACKET)
                     .completions(completions)
                     .capacity(QueuePairCapacity.of(SLOTS)))
             .create();
     region = domain.registerMemory(memory, AccessFlag.LOCAL_WRITE);
     queuePair.setup().port(1).init();
-    queuePair.toReadyToReceive().apply();
-    queuePair.toReadyToSend().apply();
+    queuePair.modify(QueuePairAttributes.toReadyToReceive(queuePair.type()).build());
+    queuePair.modify(QueuePairAttributes.toReadyToSend(queuePair.type()).build());
   }
 
   /** Opens a device and makes a queue pair. */

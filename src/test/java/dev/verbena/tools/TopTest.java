@@ -167,9 +167,7 @@ class TopTest {
   void queuePairsOfThisProcessAreShown() {
     try (Context context = Rig.a().open()) {
       QueuePair pair =
-          context
-              .allocateProtectionDomain()
-              .queuePair(QueuePairType.RC)
+          QueuePair.builder(context.allocateProtectionDomain(), QueuePairType.RC)
               .completions(context.createCompletionQueue(16))
               .create();
       Run run = Run.of("top", "-n", "1", "-r", "1000", "-d", Rig.a().name()).succeeded();

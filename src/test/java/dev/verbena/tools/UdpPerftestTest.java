@@ -58,8 +58,7 @@ class UdpPerftestTest {
     private final CompletionQueue sent = context.createCompletionQueue(COUNT);
     private final CompletionQueue received = context.createCompletionQueue(COUNT);
     private final QueuePair queuePair =
-        domain
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(domain, QueuePairType.RC)
             .completions(sent)
             .receiveCompletions(received)
             .capacity(QueuePairCapacity.of(COUNT))

@@ -25,8 +25,7 @@ class QueuePairMapTest {
       List<QueuePair> pairs = new ArrayList<>();
       for (int i = 0; i < 100; i++) {
         QueuePair pair =
-            domain
-                .queuePair(QueuePairType.RC)
+            QueuePair.builder(domain, QueuePairType.RC)
                 .completions(queue)
                 .capacity(QueuePairCapacity.of(1))
                 .create();

@@ -33,7 +33,7 @@ class AllocationTest {
   }
 
   /** Posts and polls everything, failed completions included, in a JVM of its own. */
-  static final class Loop implements CompletionHandler, ReceiveHandler {
+  static final class Loop implements ReceiveHandler {
     private final RecordingDevice device;
     private final CompletionQueue queue;
     private final MemoryRegion region;
@@ -96,14 +96,12 @@ class AllocationTest {
         CompletionQueue queue = device.context.createCompletionQueue(16);
         MemoryRegion region = domain.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
         QueuePair pair =
-            domain
-                .queuePair(QueuePairType.RC)
+            QueuePair.builder(domain, QueuePairType.RC)
                 .completions(queue)
                 .capacity(QueuePairCapacity.of(8).withMaxInlineData(16))
                 .create();
         QueuePair extended =
-            domain
-                .queuePair(QueuePairType.RC)
+            QueuePair.builder(domain, QueuePairType.RC)
                 .completions(queue)
                 .sendOperations(SendOperation.RDMA_WRITE, SendOperation.SEND)
                 .capacity(
@@ -151,7 +149,7 @@ class AllocationTest {
         sum += completions.status(c).code() + completions.opcode(c).code();
         sum += completions.isSuccess(c) ? 1 : completions.vendorError(c);
       }
-      sum += queue.poll(this, 2);
+      sum += queue.poll(completions, 2);
     }
 
     /** Requests that are posted again after they have completed, or failed. */
@@ -192,11 +190,6 @@ class AllocationTest {
       long expected = i % 100 == 0 ? -1 : i;
       sum += polled.awaitLong(32, expected, Duration.ZERO) ? 1 : 2;
       sum += polled.awaitByte(40, (byte) i, Duration.ZERO) ? 1 : 2;
-    }
-
-    @Override
-    public void completed(Completions batch, int index) {
-      sum += batch.id(index);
     }
 
     @Override

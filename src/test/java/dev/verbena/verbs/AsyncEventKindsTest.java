@@ -19,9 +19,9 @@ class AsyncEventKindsTest extends FakeDeviceFixture {
   @EnumSource(value = AsyncEventType.class, mode = EnumSource.Mode.EXCLUDE, names = "UNKNOWN")
   void eventHasTheObjectItConcerns(AsyncEventType type) throws InterruptedException {
     CompletionQueue cq = context.createCompletionQueue(4);
-    SharedReceiveQueue srq = pd.createSharedReceiveQueue(4);
-    QueuePair qp = pd.queuePair(QueuePairType.RC).completions(cq).create();
-    WorkQueue wq = pd.workQueue().completions(cq).create();
+    SharedReceiveQueue srq = SharedReceiveQueue.create(pd, 4);
+    QueuePair qp = QueuePair.builder(pd, QueuePairType.RC).completions(cq).create();
+    WorkQueue wq = WorkQueue.builder(pd).completions(cq).create();
     AsyncEvent expected =
         switch (type) {
           case CQ_ERR -> new AsyncEvent.OfCompletionQueue(type, cq);
@@ -48,7 +48,7 @@ class AsyncEventKindsTest extends FakeDeviceFixture {
           case UNKNOWN -> throw new AssertionError("not among the values");
         };
     provider.internals().event(context.segment().address(), type.code(), element(expected));
-    assertEquals(expected, context.asyncEvents().poll(Await.LIMIT));
+    assertEquals(expected, AsyncEvents.of(context).poll(Await.LIMIT));
   }
 
   /** What C's union holds for such an event. */

@@ -82,7 +82,7 @@ class AsyncEventsTest {
     try (Context context = Rig.a().open()) {
       CompletionQueue cq = overrun(context);
       var event =
-          assertInstanceOf(AsyncEvent.OfCompletionQueue.class, context.asyncEvents().poll(LONG));
+          assertInstanceOf(AsyncEvent.OfCompletionQueue.class, AsyncEvents.of(context).poll(LONG));
       assertSame(AsyncEventType.CQ_ERR, event.type());
       assertSame(cq, event.completionQueue());
     }
@@ -93,9 +93,7 @@ class AsyncEventsTest {
     CompletionQueue cq = context.completionQueue(1).withoutCapacityWarning().create();
     int receives = cq.capacity() + 2;
     QueuePair qp =
-        context
-            .allocateProtectionDomain()
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(context.allocateProtectionDomain(), QueuePairType.RC)
             .completions(cq)
             .capacity(QueuePairCapacity.of(receives))
             .create();
@@ -110,7 +108,7 @@ class AsyncEventsTest {
     try (Loop loop = new Loop()) {
       loop.qp.startDrainingWithEvent();
       var event =
-          assertInstanceOf(AsyncEvent.OfQueuePair.class, loop.context.asyncEvents().poll(LONG));
+          assertInstanceOf(AsyncEvent.OfQueuePair.class, AsyncEvents.of(loop.context).poll(LONG));
       assertSame(AsyncEventType.SQ_DRAINED, event.type());
       assertSame(loop.qp, event.queuePair());
       loop.qp.close(); // C waits in here for the acknowledgement.
@@ -123,9 +121,9 @@ class AsyncEventsTest {
         Arena arena = Arena.ofShared()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       CompletionQueue cq = context.createCompletionQueue(16);
-      SharedReceiveQueue srq = pd.sharedReceiveQueue(8).create();
+      SharedReceiveQueue srq = SharedReceiveQueue.builder(pd, 8).create();
       QueuePair qp =
-          pd.queuePair(QueuePairType.RC).completions(cq).sharedReceiveQueue(srq).create();
+          QueuePair.builder(pd, QueuePairType.RC).completions(cq).sharedReceiveQueue(srq).create();
       MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
       ReceiveList receives = new ReceiveList(4, 1);
       for (int i = 0; i < 4; i++) {
@@ -139,7 +137,8 @@ class AsyncEventsTest {
       sends.send(0).local(region, 8, 8).signaled();
       assertEquals(1, qp.post(sends));
       var event =
-          assertInstanceOf(AsyncEvent.OfSharedReceiveQueue.class, context.asyncEvents().poll(LONG));
+          assertInstanceOf(
+              AsyncEvent.OfSharedReceiveQueue.class, AsyncEvents.of(context).poll(LONG));
       assertSame(AsyncEventType.SRQ_LIMIT_REACHED, event.type());
       assertSame(srq, event.queue());
     }
@@ -148,12 +147,12 @@ class AsyncEventsTest {
   @DeviceTest
   void eventOfAForeignObjectHasItsAddress() throws InterruptedException {
     try (Context context = Rig.a().open()) {
-      assertNull(context.asyncEvents().poll()); // The context itself reads no more events.
+      assertNull(AsyncEvents.of(context).poll()); // The context itself reads no more events.
       CompletionQueue cq = overrun(context);
       try (Context borrowed =
           Context.borrow(Memory.at(context.segment().address(), ibv_context.sizeof()))) {
         var event =
-            assertInstanceOf(AsyncEvent.OfForeignObject.class, borrowed.asyncEvents().poll(LONG));
+            assertInstanceOf(AsyncEvent.OfForeignObject.class, AsyncEvents.of(borrowed).poll(LONG));
         assertSame(AsyncEventType.CQ_ERR, event.type());
         assertEquals(cq.segment().address(), event.object().address());
       }
@@ -170,8 +169,8 @@ class AsyncEventsTest {
   @DeviceTest
   void waitEndsWhenTheTimeoutExpires() throws InterruptedException {
     try (Context context = Rig.a().open()) {
-      assertNull(context.asyncEvents().poll());
-      assertNull(context.asyncEvents().poll(SHORT));
+      assertNull(AsyncEvents.of(context).poll());
+      assertNull(AsyncEvents.of(context).poll(SHORT));
     }
   }
 
@@ -184,7 +183,7 @@ class AsyncEventsTest {
           Thread.startVirtualThread(
               () -> {
                 try {
-                  result.complete(context.asyncEvents().take());
+                  result.complete(AsyncEvents.of(context).take());
                 } catch (Throwable t) {
                   result.completeExceptionally(t);
                 }
@@ -199,7 +198,7 @@ class AsyncEventsTest {
       Class<?> expected = interrupt ? InterruptedException.class : IllegalStateException.class;
       assertSame(expected, failure.getCause().getClass());
     }
-    assertThrows(IllegalStateException.class, context.asyncEvents()::poll);
+    assertThrows(IllegalStateException.class, AsyncEvents.of(context)::poll);
   }
 
   @DeviceTest
@@ -208,8 +207,7 @@ class AsyncEventsTest {
       BlockingQueue<AsyncEvent> heard = new LinkedBlockingQueue<>();
       AtomicReference<Thread> thread = new AtomicReference<>();
       AsyncEvents.Listening listening =
-          context
-              .asyncEvents()
+          AsyncEvents.of(context)
               .listen(
                   event -> {
                     thread.set(Thread.currentThread());
@@ -238,8 +236,7 @@ class AsyncEventsTest {
     CountDownLatch end = new CountDownLatch(1);
     try (Context context = Rig.a().open()) {
       AsyncEvents.Listening listening =
-          context
-              .asyncEvents()
+          AsyncEvents.of(context)
               .listen(
                   event -> {
                     called.countDown();
@@ -267,8 +264,7 @@ class AsyncEventsTest {
       BlockingQueue<AsyncEvent> heard = new LinkedBlockingQueue<>();
       BlockingQueue<Throwable> uncaught = new LinkedBlockingQueue<>();
       AsyncEvents.Listening listening =
-          context
-              .asyncEvents()
+          AsyncEvents.of(context)
               .listen(
                   event -> {
                     Thread.currentThread()
@@ -289,7 +285,7 @@ class AsyncEventsTest {
   @DeviceTest
   void listeningEndsWithTheContext() throws InterruptedException {
     Context context = Rig.a().open();
-    AsyncEvents.Listening listening = context.asyncEvents().listen(event -> {});
+    AsyncEvents.Listening listening = AsyncEvents.of(context).listen(event -> {});
     context.close();
     listening.close();
   }

@@ -40,7 +40,7 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   private QueuePair queuePair(QueuePairType type) {
     QueuePair queuePair =
-        pd.queuePair(type)
+        QueuePair.builder(pd, type)
             .completions(context.createCompletionQueue(8))
             .capacity(QueuePairCapacity.of(4))
             .create();
@@ -73,9 +73,9 @@ class AttachmentsTest extends FakeDeviceFixture {
   @Test
   void aWindowOfType1GoesBeforeItsRegion() {
     QueuePair qp = queuePair(QueuePairType.RC);
-    MemoryWindow older = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    MemoryWindow older = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_1);
     MemoryRegion region = register(pd, arena);
-    MemoryWindow newer = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    MemoryWindow newer = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_1);
     older.bind(qp, 1, part(region));
     newer.bind(qp, 2, part(region));
     pd.close();
@@ -85,9 +85,9 @@ class AttachmentsTest extends FakeDeviceFixture {
   @Test
   void aWindowOfType2GoesBeforeItsRegion() {
     QueuePair qp = queuePair(QueuePairType.RC);
-    MemoryWindow older = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow older = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_2);
     MemoryRegion region = register(pd, arena);
-    MemoryWindow newer = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow newer = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_2);
     bindType2(qp, older, region);
     bindType2(qp, newer, region);
     pd.close();
@@ -97,11 +97,11 @@ class AttachmentsTest extends FakeDeviceFixture {
   @Test
   void aWindowOfType2GoesBeforeItsQueuePair() {
     CompletionQueue cq = context.createCompletionQueue(8);
-    QueuePair first = pd.queuePair(QueuePairType.RC).completions(cq).create();
-    QueuePair second = pd.queuePair(QueuePairType.RC).completions(cq).create();
+    QueuePair first = QueuePair.builder(pd, QueuePairType.RC).completions(cq).create();
+    QueuePair second = QueuePair.builder(pd, QueuePairType.RC).completions(cq).create();
     MemoryRegion region = register(pd, arena);
-    MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
-    MemoryWindow invalidated = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow window = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_2);
+    MemoryWindow invalidated = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_2);
     bindType2(first, window, region);
     bindType2(second, window, region);
     bindType2(second, invalidated, region);
@@ -119,9 +119,9 @@ class AttachmentsTest extends FakeDeviceFixture {
     for (boolean all : new boolean[] {false, true}) {
       ProtectionDomain domain = context.allocateProtectionDomain();
       MemoryRegion region = register(domain, arena);
-      MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      MemoryWindow window = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2);
       CompletionQueue cq = context.createCompletionQueue(8);
-      QueuePair qp = domain.queuePair(QueuePairType.RC).completions(cq).create();
+      QueuePair qp = QueuePair.builder(domain, QueuePairType.RC).completions(cq).create();
       complete(qp, window, region);
       if (all) {
         context.close();
@@ -134,7 +134,7 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   @Test
   void regionClosedByItsArenaClosesItsWindows() {
-    MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    MemoryWindow window = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_1);
     MemoryRegion region;
     try (Arena memory = Arena.ofShared()) {
       region = register(pd, memory);
@@ -148,13 +148,13 @@ class AttachmentsTest extends FakeDeviceFixture {
   void aWindowThatIsBoundElsewhereStaysOpen() {
     CompletionQueue queue = context.createCompletionQueue(8);
     QueuePair qp =
-        pd.queuePair(QueuePairType.RC)
+        QueuePair.builder(pd, QueuePairType.RC)
             .completions(queue)
             .capacity(QueuePairCapacity.of(4))
             .create();
     qp.connect(qp.localAddress());
-    MemoryWindow type1 = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
-    MemoryWindow type2 = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow type1 = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_1);
+    MemoryWindow type2 = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_2);
     MemoryRegion first = register(pd, arena);
     MemoryRegion second = register(pd, arena);
     type1.bind(qp, 1, part(first));
@@ -176,7 +176,7 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   @Test
   void failedDeregistrationNamesWindows() {
-    MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow window = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_2);
     MemoryRegion region = register(pd, arena);
     provider.internals().bind(window.segment().address(), region.segment().address(), 0);
     VerbsException refusal = assertThrows(VerbsException.class, region::close);
@@ -187,7 +187,7 @@ class AttachmentsTest extends FakeDeviceFixture {
 
   @Test
   void onlyWindowsOfType2AreInvalidated() {
-    MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    MemoryWindow window = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_1);
     assertThrows(IllegalStateException.class, window::invalidated);
   }
 
@@ -220,9 +220,7 @@ class AttachmentsTest extends FakeDeviceFixture {
   void aContextClosesWithItsGroups() {
     Context device = Rig.a().open();
     QueuePair qp =
-        device
-            .allocateProtectionDomain()
-            .queuePair(QueuePairType.UD)
+        QueuePair.builder(device.allocateProtectionDomain(), QueuePairType.UD)
             .completions(device.createCompletionQueue(8))
             .create();
     qp.attachMulticast(GROUP, 0);
@@ -263,7 +261,7 @@ class AttachmentsTest extends FakeDeviceFixture {
   }
 
   private static void allocate(ProtectionDomain domain, MemoryWindow[] windows, int from) {
-    windows[from] = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
-    windows[from + 1] = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    windows[from] = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_1);
+    windows[from + 1] = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2);
   }
 }

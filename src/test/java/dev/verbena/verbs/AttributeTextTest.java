@@ -68,14 +68,14 @@ class AttributeTextTest {
               port.gidTable().getFirst(),
               pair.a.queuePair.query(),
               pair.a.queuePair.query(QueuePairAttribute.PORT),
-              pair.a.domain.createSharedReceiveQueue(4).query())) {
+              SharedReceiveQueue.create(pair.a.domain, 4).query())) {
         check(returned);
       }
       try {
-        check(pair.a.context.completionCounterCapabilities());
+        check(CompletionCounter.capabilities(pair.a.context));
       } catch (VerbsException e) { // Few devices have such counters.
         assertTrue(e.isUnsupported(), e::toString);
-        seen.add(CompletionCounterCapabilities.class);
+        seen.add(CompletionCounter.Capabilities.class);
       }
     }
     Set<Class<?>> missing = queried();

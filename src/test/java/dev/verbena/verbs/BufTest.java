@@ -20,7 +20,7 @@ class BufTest {
   @DeviceTest
   void aBufferIsMemoryThatCanBeRegistered() {
     try (Loop loop = new Loop()) {
-      ProviderBuffer buffer = Rig.orSkip(() -> loop.pd.allocateBuffer(8192));
+      ProviderBuffer buffer = Rig.orSkip(() -> ProviderBuffer.allocate(loop.pd, 8192));
       MemorySegment memory = buffer.memory();
       assertEquals(8192, memory.byteSize());
       memory.setString(4096, "of the provider");
@@ -47,14 +47,14 @@ class BufTest {
   void invalidSizesThrow() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
-      assertThrows(IllegalArgumentException.class, () -> pd.allocateBuffer(0));
+      assertThrows(IllegalArgumentException.class, () -> ProviderBuffer.allocate(pd, 0));
     }
   }
 
   @DeviceTest
   void oneBufferHasManyRegions() {
     try (Loop loop = new Loop()) {
-      ProviderBuffer buffer = Rig.orSkip(() -> loop.pd.allocateBuffer(2 * Loop.SIZE));
+      ProviderBuffer buffer = Rig.orSkip(() -> ProviderBuffer.allocate(loop.pd, 2 * Loop.SIZE));
       MemoryRegion first = buffer.register(0, Loop.SIZE, AccessFlag.LOCAL_WRITE);
       MemoryRegion second =
           buffer
@@ -78,8 +78,9 @@ class BufTest {
   @DeviceTest
   void aBufferCarriesMessages() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
-      MemoryRegion from = Rig.orSkip(() -> pair.a.domain.allocateBuffer(Loop.SIZE)).register();
-      ProviderBuffer target = Rig.orSkip(() -> pair.b.domain.allocateBuffer(Loop.SIZE));
+      MemoryRegion from =
+          Rig.orSkip(() -> ProviderBuffer.allocate(pair.a.domain, Loop.SIZE)).register();
+      ProviderBuffer target = Rig.orSkip(() -> ProviderBuffer.allocate(pair.b.domain, Loop.SIZE));
       MemoryRegion to = target.register(AccessFlag.LOCAL_WRITE);
       SendList list = new SendList(1, 1);
       list.send(0).local(from, 0, Loop.SIZE).signaled();
@@ -96,7 +97,7 @@ class BufTest {
   @DeviceTest
   void aBufferIsRegisteredInItsOwnDomainAlone() {
     try (Loop loop = new Loop()) {
-      ProviderBuffer buffer = Rig.orSkip(() -> loop.pd.allocateBuffer(Loop.SIZE));
+      ProviderBuffer buffer = Rig.orSkip(() -> ProviderBuffer.allocate(loop.pd, Loop.SIZE));
       long other = loop.context.allocateProtectionDomain().segment().address();
       long memory = buffer.memory().address();
       var thrown =

@@ -23,13 +23,13 @@ class CompletionCounterTest {
   void bothEndsCount() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       CompletionCounter writes =
-          Rig.orSkip(() -> pair.a.context.createCompletionCounter(CompletionCounter.Type.WRS));
+          Rig.orSkip(() -> CompletionCounter.create(pair.a.context, CompletionCounter.Type.WRS));
       CompletionCounter bytes =
-          pair.a.context.createCompletionCounter(CompletionCounter.Type.BYTES);
+          CompletionCounter.create(pair.a.context, CompletionCounter.Type.BYTES);
       CompletionCounter remote =
-          pair.b.context.createCompletionCounter(CompletionCounter.Type.BYTES);
+          CompletionCounter.create(pair.b.context, CompletionCounter.Type.BYTES);
       CompletionCounter received =
-          pair.b.context.createCompletionCounter(CompletionCounter.Type.WRS);
+          CompletionCounter.create(pair.b.context, CompletionCounter.Type.WRS);
       writes.attach(pair.a.queuePair, Operation.RDMA_WRITE);
       bytes.attach(pair.a.queuePair, Operation.SEND, Operation.RDMA_READ);
       remote.attach(pair.b.queuePair, Operation.REMOTE_RDMA_WRITE, Operation.REMOTE_RDMA_READ);

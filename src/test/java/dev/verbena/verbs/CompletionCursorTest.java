@@ -221,15 +221,18 @@ class CompletionCursorTest {
   void callsThatNeedTheLockThrowDuringPolling() {
     ProtectionDomain domain = device.context.allocateProtectionDomain();
     Completions completions = new Completions(4);
-    QueuePair pair = domain.queuePair(QueuePairType.RC).completions(queue).create();
-    WorkQueue work = domain.workQueue().completions(queue).create();
+    QueuePair pair = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
+    WorkQueue work = WorkQueue.builder(domain).completions(queue).create();
     SharedReceiveQueue shared =
-        domain.sharedReceiveQueue(8).tagMatching(queue).maxTags(1).maxTagOperations(1).create();
+        SharedReceiveQueue.builder(domain, 8)
+            .tagMatching(queue)
+            .maxTags(1)
+            .maxTagOperations(1)
+            .create();
     List<Executable> uses =
         List.of(
             () -> queue.poll(completions),
             () -> queue.poll(completions, 1),
-            () -> queue.poll((c, i) -> {}, 1),
             () -> queue.resize(32),
             queue::requestNotification,
             pair::reset,

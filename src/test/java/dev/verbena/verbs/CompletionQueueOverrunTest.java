@@ -24,7 +24,7 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
   }
 
   private QueuePair queuePair(CompletionQueue queue, int requests) {
-    return pd.queuePair(QueuePairType.RC)
+    return QueuePair.builder(pd, QueuePairType.RC)
         .completions(queue)
         .capacity(QueuePairCapacity.of(requests))
         .create();
@@ -75,10 +75,10 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
 
   @Test
   void sharedReceivesAreNotCounted() {
-    SharedReceiveQueue shared = pd.createSharedReceiveQueue(16);
+    SharedReceiveQueue shared = SharedReceiveQueue.create(pd, 16);
     CompletionQueue queue = context.createCompletionQueue(32);
     for (int i = 0; i < 2; i++) {
-      pd.queuePair(QueuePairType.RC)
+      QueuePair.builder(pd, QueuePairType.RC)
           .completions(queue)
           .sharedReceiveQueue(shared)
           .capacity(QueuePairCapacity.of(16))

@@ -36,8 +36,7 @@ class CompletionWaiterTest {
   private final MemoryRegion region =
       domain.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
   private final QueuePair pair =
-      domain
-          .queuePair(QueuePairType.RC)
+      QueuePair.builder(domain, QueuePairType.RC)
           .completions(queue)
           .capacity(QueuePairCapacity.of(16))
           .create();
@@ -234,8 +233,7 @@ class CompletionWaiterTest {
   void queuesOfOneChannelWakeTheirOwnWaiters() throws Exception {
     CompletionQueue other = context.completionQueue(8).channel(channel).create();
     QueuePair loop =
-        domain
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(domain, QueuePairType.RC)
             .completions(other)
             .capacity(QueuePairCapacity.of(4))
             .create();

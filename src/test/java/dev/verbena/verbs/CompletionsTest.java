@@ -10,9 +10,7 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.values.CompletionFlag;
 import dev.verbena.values.CompletionOpcode;
 import dev.verbena.values.CompletionStatus;
-import java.util.ArrayList;
 import java.util.EnumSet;
-import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -130,33 +128,6 @@ class CompletionsTest {
   }
 
   @Test
-  void handlerIsCalledForEachCompletionInOrder() {
-    device.completed = 40;
-    List<Long> ids = new ArrayList<>();
-    assertEquals(35, queue.poll((batch, i) -> ids.add(batch.id(i)), 35));
-    assertEquals(5, queue.poll((batch, i) -> ids.add(batch.id(i)), 35));
-    assertEquals(0, queue.poll((batch, i) -> ids.add(batch.id(i)), 0));
-    for (int i = 0; i < 40; i++) {
-      assertEquals(i, ids.get(i));
-    }
-    assertThrows(IllegalArgumentException.class, () -> queue.poll((batch, i) -> {}, -1));
-  }
-
-  @Test
-  void aHandlerMayPoll() {
-    device.completed = 4;
-    List<Long> ids = new ArrayList<>();
-    CompletionHandler inner = (batch, i) -> ids.add(batch.id(i));
-    CompletionHandler outer =
-        (batch, i) -> {
-          ids.add(batch.id(i));
-          queue.poll(inner, 1);
-        };
-    queue.poll(outer, 2);
-    assertEquals(List.of(0L, 2L, 1L, 3L), ids);
-  }
-
-  @Test
   void failedPollThrows() {
     device.pollResult = -2;
     VerbsException e = assertThrows(VerbsException.class, () -> queue.poll(completions));
@@ -168,7 +139,6 @@ class CompletionsTest {
   void pollOfAClosedQueueThrows() {
     queue.close();
     assertThrows(IllegalStateException.class, () -> queue.poll(completions));
-    assertThrows(IllegalStateException.class, () -> queue.poll((batch, i) -> {}, 1));
   }
 
   @Test

@@ -57,11 +57,11 @@ class ControlCallsBesideCloseTest {
     return Stream.of(
         kind("ibv_query_qp", ControlCallsBesideCloseTest::queuePair, QueuePair::state),
         kind("ibv_modify_qp", ControlCallsBesideCloseTest::queuePair, QueuePair::reset),
-        kind("ibv_query_srq", t -> t.domain.createSharedReceiveQueue(4), q -> q.query()));
+        kind("ibv_query_srq", t -> SharedReceiveQueue.create(t.domain, 4), q -> q.query()));
   }
 
   private QueuePair queuePair() {
-    return domain.queuePair(QueuePairType.RC).completions(queue).create();
+    return QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
   }
 
   @ParameterizedTest(name = "{0}")

@@ -119,12 +119,12 @@ class CounterTest extends FakeDeviceFixture {
 
   @Test
   void completionCountersCount() {
-    var caps = context.completionCounterCapabilities();
+    var caps = CompletionCounter.capabilities(context);
     assertEquals(8, caps.maxCounters());
     assertEquals(
         Set.of(CompletionCounter.Operation.SEND, CompletionCounter.Operation.REMOTE_RDMA_WRITE),
         caps.operations());
-    CompletionCounter counter = context.createCompletionCounter(CompletionCounter.Type.BYTES);
+    CompletionCounter counter = CompletionCounter.create(context, CompletionCounter.Type.BYTES);
     assertSame(CompletionCounter.Type.BYTES, counter.type());
     counter.value(10);
     counter.add(5);
@@ -133,7 +133,7 @@ class CounterTest extends FakeDeviceFixture {
     assertEquals(15, counter.value());
     assertEquals(3, counter.errors());
     CompletionQueue cq = context.createCompletionQueue(2);
-    QueuePair qp = pd.queuePair(QueuePairType.RC).completions(cq).create();
+    QueuePair qp = QueuePair.builder(pd, QueuePairType.RC).completions(cq).create();
     counter.attach(qp, CompletionCounter.Operation.SEND, CompletionCounter.Operation.RECV);
     assertEquals(3, ibv_qp_attach_comp_cntr_attr.op_mask(attr));
   }
@@ -144,9 +144,9 @@ class CounterTest extends FakeDeviceFixture {
     try (Context context = Rig.a().open()) {
       Refusal.of(() -> FlowCounters.on(context), "does not support flow counters");
       Refusal.of(
-          () -> context.createCompletionCounter(CompletionCounter.Type.WRS),
+          () -> CompletionCounter.create(context, CompletionCounter.Type.WRS),
           "does not support completion counters");
-      Refusal.of(context::completionCounterCapabilities);
+      Refusal.of(() -> CompletionCounter.capabilities(context));
     }
   }
 
@@ -156,13 +156,13 @@ class CounterTest extends FakeDeviceFixture {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       CompletionQueue cq = context.createCompletionQueue(2);
-      WorkQueue.Builder builder = pd.workQueue();
+      WorkQueue.Builder builder = WorkQueue.builder(pd);
       assertThrows(IllegalStateException.class, builder::create);
       assertThrows(IllegalArgumentException.class, () -> builder.maxRequests(0).maxSges(1));
       builder.completions(cq).flags(WorkQueueFlag.CVLAN_STRIPPING);
       Refusal.of(builder::create, "does not support work queues");
       assertThrows(
-          IllegalArgumentException.class, () -> context.createReceiveIndirectionTable(List.of()));
+          IllegalArgumentException.class, () -> ReceiveIndirectionTable.create(context, List.of()));
     }
   }
 

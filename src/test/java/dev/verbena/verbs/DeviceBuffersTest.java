@@ -21,7 +21,7 @@ class DeviceBuffersTest {
   void peersWriteToDeviceMemory() {
     try (Pair pair = Pair.connected(QueuePairType.RC);
         Arena arena = Arena.ofConfined()) {
-      DeviceMemory memory = Rig.orSkip(() -> pair.b.context.allocateDeviceMemory(4096));
+      DeviceMemory memory = Rig.orSkip(() -> DeviceMemory.allocate(pair.b.context, 4096));
       MemoryRegion region =
           memory.register(
               pair.b.domain, 1024, 1024, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
@@ -44,13 +44,13 @@ class DeviceBuffersTest {
   @DeviceTest
   void deviceMemoryIsLimited() {
     try (Context context = Rig.a().open()) {
-      Rig.orSkip(() -> context.allocateDeviceMemory(64)).close();
+      Rig.orSkip(() -> DeviceMemory.allocate(context, 64)).close();
       long all = context.deviceAttributes().maxDeviceMemory();
-      try (DeviceMemory memory = context.allocateDeviceMemory(all)) {
+      try (DeviceMemory memory = DeviceMemory.allocate(context, all)) {
         assertEquals(all, memory.length());
-        assertThrows(VerbsException.class, () -> context.allocateDeviceMemory(1));
+        assertThrows(VerbsException.class, () -> DeviceMemory.allocate(context, 1));
       }
-      context.allocateDeviceMemory(all).close();
+      DeviceMemory.allocate(context, all).close();
     }
   }
 }

@@ -68,7 +68,7 @@ class DeviceMemoryTest extends FakeDeviceFixture {
 
   @Test
   void deviceMemoryIsCopiedAndRegistered() {
-    DeviceMemory memory = context.allocateDeviceMemory(256, 64);
+    DeviceMemory memory = DeviceMemory.allocate(context, 256, 64);
     assertEquals(256, ibv_alloc_dm_attr.length(attr));
     assertEquals(6, ibv_alloc_dm_attr.log_align_req(attr));
     assertEquals(77, memory.handle());
@@ -97,7 +97,7 @@ class DeviceMemoryTest extends FakeDeviceFixture {
   @Test
   void anExportedBufferIsClosedOnce(@TempDir Path directory) throws IOException {
     file = Files.createTempFile(directory, "dmabuf", null).toRealPath();
-    DmaBuf buffer = context.allocateDeviceMemory(256).exportDmaBuf();
+    DmaBuf buffer = DeviceMemory.allocate(context, 256).exportDmaBuf();
     Path link = Path.of("/proc/self/fd", Integer.toString(buffer.descriptor()));
     assertEquals(file, link.toRealPath());
     buffer.close();
@@ -123,12 +123,12 @@ class DeviceMemoryTest extends FakeDeviceFixture {
   @On(SOFT_ROCE)
   void softRoceHasNoDeviceMemory() {
     try (Context context = Rig.a().open()) {
-      assertThrows(IllegalArgumentException.class, () -> context.allocateDeviceMemory(0));
-      assertThrows(IllegalArgumentException.class, () -> context.allocateDeviceMemory(64, 3));
-      assertThrows(IllegalArgumentException.class, () -> context.allocateDeviceMemory(64, 0));
-      assertThrows(IllegalArgumentException.class, () -> context.importDeviceMemory(1, 0));
-      Refusal.of(() -> context.allocateDeviceMemory(64, 8), "no device memory");
-      Refusal.of(() -> context.importDeviceMemory(1, 64));
+      assertThrows(IllegalArgumentException.class, () -> DeviceMemory.allocate(context, 0));
+      assertThrows(IllegalArgumentException.class, () -> DeviceMemory.allocate(context, 64, 3));
+      assertThrows(IllegalArgumentException.class, () -> DeviceMemory.allocate(context, 64, 0));
+      assertThrows(IllegalArgumentException.class, () -> DeviceMemory.importFrom(context, 1, 0));
+      Refusal.of(() -> DeviceMemory.allocate(context, 64, 8), "no device memory");
+      Refusal.of(() -> DeviceMemory.importFrom(context, 1, 64));
     }
   }
 }

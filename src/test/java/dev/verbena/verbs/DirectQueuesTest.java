@@ -52,11 +52,11 @@ class DirectQueuesTest {
   @DeviceTest
   void queuePairsAreDirectIfTheirQueuesAre() {
     try (CompletionQueue queue = direct();
-        QueuePair queuePair = domain.queuePair(QueuePairType.RC).completions(queue).create();
-        SharedReceiveQueue shared = domain.sharedReceiveQueue(8).direct().create();
+        QueuePair queuePair =
+            QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
+        SharedReceiveQueue shared = SharedReceiveQueue.builder(domain, 8).direct().create();
         QueuePair sharing =
-            domain
-                .queuePair(QueuePairType.UC)
+            QueuePair.builder(domain, QueuePairType.UC)
                 .completions(queue)
                 .sharedReceiveQueue(shared)
                 .create()) {
@@ -73,11 +73,12 @@ class DirectQueuesTest {
     assertFalse(other.isDirect());
     CompletionQueue queue = direct();
     QueuePairBuilder mixed =
-        domain.queuePair(QueuePairType.RC).sendCompletions(queue).receiveCompletions(other);
+        QueuePair.builder(domain, QueuePairType.RC)
+            .sendCompletions(queue)
+            .receiveCompletions(other);
     assertRefused(mixed, "completion queue of its receive requests");
     QueuePairBuilder raw =
-        domain
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(domain, QueuePairType.RC)
             .completions(queue)
             .sendOperations(SendOperation.RDMA_WRITE);
     assertRefused(raw, "sendOperations");
@@ -85,10 +86,12 @@ class DirectQueuesTest {
 
   @DeviceTest
   void sharedReceiveQueueThatIsNotDirectIsRefused() {
-    SharedReceiveQueue shared = domain.createSharedReceiveQueue(8);
+    SharedReceiveQueue shared = SharedReceiveQueue.create(domain, 8);
     shared.settleForProvider();
     QueuePairBuilder builder =
-        domain.queuePair(QueuePairType.RC).completions(direct()).sharedReceiveQueue(shared);
+        QueuePair.builder(domain, QueuePairType.RC)
+            .completions(direct())
+            .sharedReceiveQueue(shared);
     assertRefused(builder, "create it with direct()");
   }
 
@@ -128,11 +131,11 @@ class DirectQueuesTest {
         MemoryRegion region =
             domain.registerMemory(
                 arena.allocate(4096), AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
-        QueuePair stays = domain.queuePair(QueuePairType.RC).completions(queue).create();
-        QueuePair peer = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+        QueuePair stays = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
+        QueuePair peer = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create()) {
       stays.connect(peer.localAddress());
       peer.connect(stays.localAddress());
-      QueuePair closed = domain.queuePair(QueuePairType.RC).completions(queue).create();
+      QueuePair closed = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
       closed.setup().init();
       ReceiveList receives = new ReceiveList(1, 1);
       receives.id(0, 1);
@@ -157,7 +160,8 @@ class DirectQueuesTest {
   void queuePairThatCouldNotBeDestroyedIsUsedAgain() {
     try (Arena arena = Arena.ofShared();
         CompletionQueue queue = direct();
-        QueuePair queuePair = domain.queuePair(QueuePairType.UD).completions(queue).create()) {
+        QueuePair queuePair =
+            QueuePair.builder(domain, QueuePairType.UD).completions(queue).create()) {
       flushReceives(queuePair, queue, 1, 2);
       MemorySegment group = ibv_gid.allocate(arena);
       new Gid(0xff0e000000000000L, 1).writeTo(group);
@@ -190,7 +194,8 @@ class DirectQueuesTest {
   @DeviceTest
   void closeWaitsForTheEndOfAReset() throws Exception {
     try (CompletionQueue queue = direct();
-        QueuePair queuePair = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+        QueuePair queuePair =
+            QueuePair.builder(domain, QueuePairType.RC).completions(queue).create()) {
       Object lock = field(field(queue, "calls"), "lock");
       Field held = lock.getClass().getDeclaredField("held");
       held.setAccessible(true);

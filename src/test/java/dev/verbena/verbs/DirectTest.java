@@ -48,7 +48,8 @@ class DirectTest {
     VerbsException refused = assertThrows(VerbsException.class, builder::create);
     assertEquals(Errno.EOPNOTSUPP, refused.errno());
     assertTrue(reason.contains("libmlx5") || reason.contains("only devices of this host"), reason);
-    assertThrows(VerbsException.class, () -> domain.sharedReceiveQueue(8).direct().create());
+    assertThrows(
+        VerbsException.class, () -> SharedReceiveQueue.builder(domain, 8).direct().create());
   }
 
   @DeviceTest

@@ -41,7 +41,11 @@ class DmahTest extends FakeDeviceFixture {
   @Test
   void dmaHandlesGoIntoRegistrations() {
     DmaHandle handle =
-        context.dmaHandle().cpu(3).processingHint(2).memoryType(DmaHandle.MemoryType.PM).create();
+        DmaHandle.builder(context)
+            .cpu(3)
+            .processingHint(2)
+            .memoryType(DmaHandle.MemoryType.PM)
+            .create();
     assertEquals(7, ibv_dmah_init_attr.comp_mask(attr));
     assertEquals(3, ibv_dmah_init_attr.cpu_id(attr));
     assertEquals(2, ibv_dmah_init_attr.ph(attr));
@@ -73,7 +77,7 @@ class DmahTest extends FakeDeviceFixture {
   @On({SOFT_ROCE, MLX5})
   void softRoceHasNoDmaHandles() {
     try (Context context = Rig.a().open()) {
-      DmaHandle.Builder builder = context.dmaHandle();
+      DmaHandle.Builder builder = DmaHandle.builder(context);
       assertThrows(IllegalArgumentException.class, () -> builder.cpu(-1));
       assertThrows(IllegalArgumentException.class, () -> builder.processingHint(4));
       builder.cpu(0).processingHint(1).memoryType(DmaHandle.MemoryType.VM);

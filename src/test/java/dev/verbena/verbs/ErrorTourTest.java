@@ -152,7 +152,7 @@ class ErrorTourTest {
   void bindingABoundWindowFails() {
     try (Pair pair = impatient()) {
       MemoryRegion region = pair.a.page(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND).register();
-      MemoryWindow window = pair.a.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      MemoryWindow window = MemoryWindow.allocate(pair.a.domain, MemoryWindowType.TYPE_2);
       WindowBinding binding = new WindowBinding(region, 0, 64, Set.of(AccessFlag.REMOTE_READ));
       int rkey = MemoryWindow.nextKey(window.rkey());
       SendList list = new SendList(1, 0);

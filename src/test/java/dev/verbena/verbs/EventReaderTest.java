@@ -200,7 +200,7 @@ class EventReaderTest {
   void asynchronousEventsDoNotBlock() throws Exception {
     try (Context context = Rig.a().open();
         Arena arena = Arena.ofShared()) {
-      assertNull(context.asyncEvents().poll());
+      assertNull(AsyncEvents.of(context).poll());
       long event = arena.allocate(64, Long.BYTES).address();
       FutureTask<Void> get =
           new FutureTask<>(
@@ -226,7 +226,7 @@ class EventReaderTest {
                       channel.poll();
                     }
                   }));
-      Listening listening = context.asyncEvents().listen(event -> {});
+      Listening listening = AsyncEvents.of(context).listen(event -> {});
       for (int i = 0; i < 10; i++) {
         Loop loop = new Loop(context, channel);
         loop.cq.requestNotification();

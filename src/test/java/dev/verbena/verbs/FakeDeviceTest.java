@@ -58,8 +58,7 @@ class FakeDeviceTest {
   }
 
   private QueuePair queuePair() {
-    return domain
-        .queuePair(QueuePairType.RC)
+    return QueuePair.builder(domain, QueuePairType.RC)
         .completions(queue)
         .capacity(QueuePairCapacity.of(8).withSendSges(2).withReceiveSges(2))
         .create();
@@ -154,7 +153,7 @@ class FakeDeviceTest {
     assertEquals(1, queue.poll(completions));
     assertEquals(CompletionStatus.REM_ACCESS_ERR, completions.status(0));
     assertEquals(QueuePairState.ERR, a.state());
-    AsyncEvent event = context.asyncEvents().poll(Await.LIMIT);
+    AsyncEvent event = AsyncEvents.of(context).poll(Await.LIMIT);
     assertSame(b, assertInstanceOf(AsyncEvent.OfQueuePair.class, event).queuePair());
   }
 

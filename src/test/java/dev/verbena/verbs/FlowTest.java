@@ -57,9 +57,7 @@ class FlowTest {
   private final FakeProvider provider = new FakeProvider().play(played);
   private final Context context = Device.list(provider).getFirst().open();
   private final QueuePair qp =
-      context
-          .allocateProtectionDomain()
-          .queuePair(QueuePairType.RC)
+      QueuePair.builder(context.allocateProtectionDomain(), QueuePairType.RC)
           .completions(context.createCompletionQueue(1))
           .create();
 

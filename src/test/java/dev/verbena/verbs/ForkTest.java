@@ -110,7 +110,7 @@ class ForkTest extends FakeDeviceFixture {
         MemoryRegion region =
             domain.registerMemory(
                 arena.allocate(4096), AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
-        QueuePair pair = domain.queuePair(QueuePairType.RC).completions(queue).create();
+        QueuePair pair = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
         pair.connect(pair.localAddress());
         for (int i = 0; i < 2; i++) {
           write(pair, queue, region, "round " + i);

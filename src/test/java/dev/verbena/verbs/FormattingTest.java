@@ -36,14 +36,13 @@ class FormattingTest {
   private final ProtectionDomain domain = context.allocateProtectionDomain();
   private final CompletionQueue queue = context.completionQueue(16).create();
   private final QueuePair queuePair =
-      domain
-          .queuePair(QueuePairType.RC)
+      QueuePair.builder(domain, QueuePairType.RC)
           .completions(queue)
           .capacity(
               QueuePairCapacity.of(8).withSendSges(2).withReceiveSges(2).withMaxInlineData(INLINE))
           .create();
   private final MemoryRegion region = region(arena.allocate(SIZE));
-  private final MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+  private final MemoryWindow window = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2);
   private final WindowBinding binding = new WindowBinding(region, 0, 8, Set.of());
   private final MemorySegment closed = closed();
 
@@ -79,8 +78,8 @@ class FormattingTest {
 
   private Map<String, Consumer<SendList>> failures() {
     MemorySegment data = arena.allocate(8);
-    MemoryWindow one = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
-    MemoryWindow gone = closed(domain.allocateMemoryWindow(MemoryWindowType.TYPE_2));
+    MemoryWindow one = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_1);
+    MemoryWindow gone = closed(MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2));
     WindowBinding lost = bindingWithoutMemory();
     WindowBinding unregistered = new WindowBinding(region(arena.allocate(8)), 0, 8, Set.of());
     unregistered.region().close();

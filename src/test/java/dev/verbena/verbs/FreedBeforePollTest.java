@@ -44,7 +44,7 @@ class FreedBeforePollTest {
   @DeviceTest
   void memoryOfASharedReceiveIsFreedBeforeItsCompletionIsPolled() {
     try (Pair pair = new Pair()) {
-      SharedReceiveQueue shared = pair.b.domain.createSharedReceiveQueue(8);
+      SharedReceiveQueue shared = SharedReceiveQueue.create(pair.b.domain, 8);
       pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
       pair.b.queuePair = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(shared).create();
       pair.connect();

@@ -48,7 +48,7 @@ class ImportTest extends FakeDeviceFixture {
 
   @Test
   void memoryOfOtherProcessesIsImported() {
-    DeviceMemory memory = context.importDeviceMemory(77, 256);
+    DeviceMemory memory = DeviceMemory.importFrom(context, 77, 256);
     assertEquals(256, memory.length());
     ProtectionDomain imported = context.importProtectionDomain(3);
     MemoryRegion region =
@@ -98,7 +98,7 @@ class ImportTest extends FakeDeviceFixture {
       ProtectionDomain domain = real.allocateProtectionDomain();
       Refusal.of(() -> real.importProtectionDomain(domain.handle()));
       Refusal.of(() -> domain.importMemoryRegion(1, 0x1000));
-      Refusal.of(() -> real.importDeviceMemory(1, 64));
+      Refusal.of(() -> DeviceMemory.importFrom(real, 1, 64));
     }
   }
 }

@@ -32,8 +32,7 @@ class InvalidArgumentsTest {
   }
 
   private QueuePair packets() {
-    return domain
-        .queuePair(QueuePairType.RAW_PACKET)
+    return QueuePair.builder(domain, QueuePairType.RAW_PACKET)
         .completions(queue)
         .capacity(QueuePairCapacity.of(1))
         .create();
@@ -43,7 +42,7 @@ class InvalidArgumentsTest {
   void nullThrowsImmediately() {
     ReceiveList list = new ReceiveList(1, 1);
     assertThrows(NullPointerException.class, () -> new ReceiveRing(null, list));
-    assertThrows(NullPointerException.class, () -> context.dmaHandle().memoryType(null));
+    assertThrows(NullPointerException.class, () -> DmaHandle.builder(context).memoryType(null));
     assertThrows(NullPointerException.class, () -> new GidChoice(null, 0, "none"));
     FlowRule.Builder rule = FlowRule.on(packets(), 1);
     assertThrows(NullPointerException.class, () -> rule.action(null));
@@ -61,7 +60,7 @@ class InvalidArgumentsTest {
 
   @Test
   void aWorkQueueNeedsACompletionQueue() {
-    assertThrows(IllegalStateException.class, domain.workQueue()::create);
+    assertThrows(IllegalStateException.class, WorkQueue.builder(domain)::create);
   }
 
   @Test

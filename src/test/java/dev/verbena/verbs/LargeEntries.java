@@ -22,10 +22,9 @@ final class LargeEntries {
             domain.registerMemory(
                 arena.allocate(4096), AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
         CompletionQueue queue = context.completionQueue(64).create();
-        QueuePair peer = domain.queuePair(QueuePairType.RC).completions(queue).create()) {
+        QueuePair peer = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create()) {
       QueuePair closed =
-          domain
-              .queuePair(QueuePairType.RC)
+          QueuePair.builder(domain, QueuePairType.RC)
               .completions(queue)
               .capacity(QueuePairCapacity.of(4))
               .create();

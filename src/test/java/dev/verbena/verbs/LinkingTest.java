@@ -46,7 +46,7 @@ class LinkingTest {
     Context context = on("mlx5_core");
     CompletionQueue queue = context.createCompletionQueue(4);
     QueuePairBuilder builder =
-        context.allocateProtectionDomain().queuePair(QueuePairType.RC).completions(queue);
+        QueuePair.builder(context.allocateProtectionDomain(), QueuePairType.RC).completions(queue);
     builder.create();
     assertTrue(context.criticalCalls().areAllowed(), "lists are posted in one call");
     builder.sendOperations(SendOperation.SEND).create();

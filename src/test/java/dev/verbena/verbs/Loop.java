@@ -52,7 +52,7 @@ final class Loop implements AutoCloseable {
   }
 
   private QueuePair queuePair() {
-    return pd.queuePair(QueuePairType.RC)
+    return QueuePair.builder(pd, QueuePairType.RC)
         .completions(cq)
         .capacity(QueuePairCapacity.of(REQUESTS))
         .create();

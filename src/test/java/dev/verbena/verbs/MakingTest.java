@@ -34,7 +34,7 @@ class MakingTest extends FakeDeviceFixture {
 
   @Test
   void contextIsNotClosedWhileAnObjectIsCreated() throws Exception {
-    FutureTask<ThreadDomain> made = new FutureTask<>(context::allocateThreadDomain);
+    FutureTask<ThreadDomain> made = new FutureTask<>(() -> ThreadDomain.allocate(context));
     Thread.ofPlatform().daemon().start(made);
     inside.await();
     Thread closer = Thread.ofPlatform().daemon().start(context::close);

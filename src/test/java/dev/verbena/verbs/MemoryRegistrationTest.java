@@ -137,7 +137,7 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
   void aChangedRegionIsValidatedAgain() {
     MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
     QueuePair pair =
-        pd.queuePair(QueuePairType.RC)
+        QueuePair.builder(pd, QueuePairType.RC)
             .completions(context.createCompletionQueue(16))
             .capacity(QueuePairCapacity.of(4))
             .create();
@@ -158,7 +158,7 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
 
   @Test
   void accessIsDroppedOnlyByAnEmptySet() {
-    for (Method method : MemoryReregistration.class.getMethods()) {
+    for (Method method : MemoryRegion.Reregistration.class.getMethods()) {
       assertFalse(method.isVarArgs() && method.getParameterCount() == 1, method.toString());
     }
     MemoryRegion region = pd.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
@@ -266,7 +266,7 @@ class MemoryRegistrationTest extends FakeDeviceFixture {
   @ValueSource(ints = {-4, -5})
   void aRegionThatTheKernelCouldNotChangeCanOnlyBeClosed(int code) {
     QueuePair pair =
-        pd.queuePair(QueuePairType.RC)
+        QueuePair.builder(pd, QueuePairType.RC)
             .completions(context.createCompletionQueue(16))
             .capacity(QueuePairCapacity.of(4))
             .create();

@@ -273,12 +273,12 @@ class MrTest {
           IllegalArgumentException.class,
           () -> loop.region.reregister().memory(MemorySegment.ofArray(new byte[1])).apply());
       ProtectionDomain other = loop.context.allocateProtectionDomain();
-      List<UnaryOperator<MemoryReregistration>> changes =
+      List<UnaryOperator<MemoryRegion.Reregistration>> changes =
           List.of(
               change -> change.memory(memory),
               change -> change.access(AccessFlag.LOCAL_WRITE),
               change -> change.domain(other));
-      for (UnaryOperator<MemoryReregistration> change : changes) {
+      for (UnaryOperator<MemoryRegion.Reregistration> change : changes) {
         MemoryRegion region = loop.pd.registerMemory(memory);
         var changing = change.apply(region.reregister());
         Refusal.of(changing::apply, "the kernel failed", "still be closed");

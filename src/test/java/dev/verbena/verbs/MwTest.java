@@ -33,7 +33,7 @@ class MwTest {
   @DeviceTest
   void peersWriteThroughAWindowOfType1UntilItIsUnbound() {
     try (Loop loop = new Loop()) {
-      MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+      MemoryWindow window = MemoryWindow.allocate(loop.pd, MemoryWindowType.TYPE_1);
       assertSame(MemoryWindowType.TYPE_1, window.type());
       int unbound = window.rkey();
       window.bind(loop.peer, 1, new WindowBinding(loop.region, Loop.HALF, 64, WRITE));
@@ -52,7 +52,7 @@ class MwTest {
   @DeviceTest
   void peersWriteThroughAWindowOfType2UntilItIsInvalidated() {
     try (Loop loop = new Loop()) {
-      MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      MemoryWindow window = MemoryWindow.allocate(loop.pd, MemoryWindowType.TYPE_2);
       int rkey = MemoryWindow.nextKey(window.rkey());
       SendList list = new SendList(1, 1);
       list.bindMemoryWindow(0, window, rkey, new WindowBinding(loop.region, Loop.HALF, 64, WRITE))
@@ -83,8 +83,8 @@ class MwTest {
   @DeviceTest
   void eachTypeIsBoundInItsOwnWay() {
     try (Loop loop = new Loop()) {
-      MemoryWindow type1 = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
-      MemoryWindow type2 = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      MemoryWindow type1 = MemoryWindow.allocate(loop.pd, MemoryWindowType.TYPE_1);
+      MemoryWindow type2 = MemoryWindow.allocate(loop.pd, MemoryWindowType.TYPE_2);
       var binding = new WindowBinding(loop.region, 0, 64, WRITE);
       assertThrows(IllegalStateException.class, () -> type2.bind(loop.qp, 1, binding));
       assertThrows(IllegalStateException.class, () -> type2.unbind(loop.qp, 1));
@@ -117,7 +117,7 @@ class MwTest {
   void windowAndRegionAndQueuePairBelongTogether() {
     try (Loop loop = new Loop()) {
       ProtectionDomain other = loop.context.allocateProtectionDomain();
-      MemoryWindow window = other.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+      MemoryWindow window = MemoryWindow.allocate(other, MemoryWindowType.TYPE_1);
       var binding = new WindowBinding(loop.region, 0, 64, WRITE);
       assertThrows(IllegalArgumentException.class, () -> window.bind(loop.qp, 1, binding));
     }
@@ -127,11 +127,11 @@ class MwTest {
   void closesTwiceAndWithItsDomain() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
-      MemoryWindow window = pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+      MemoryWindow window = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_1);
       window.close();
       window.close();
       assertThrows(IllegalStateException.class, window::rkey);
-      MemoryWindow other = pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+      MemoryWindow other = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_2);
       pd.close();
       assertThrows(IllegalStateException.class, other::rkey);
     }
@@ -170,7 +170,7 @@ class MwTest {
   }
 
   private static MemoryWindow postedToType2(Loop loop) {
-    MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow window = MemoryWindow.allocate(loop.pd, MemoryWindowType.TYPE_2);
     int rkey = MemoryWindow.nextKey(window.rkey());
     SendList list = new SendList(1, 0);
     list.bindMemoryWindow(0, window, rkey, new WindowBinding(loop.region, Loop.HALF, 64, WRITE))
@@ -192,7 +192,7 @@ class MwTest {
                       .access(AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND)
                       .extended()
                       .register());
-      MemoryWindow window = loop.pd.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+      MemoryWindow window = MemoryWindow.allocate(loop.pd, MemoryWindowType.TYPE_1);
       window.bind(loop.peer, 1, new WindowBinding(region, 0, 64, WRITE));
       loop.complete(1);
       loop.region.memory().setString(0, "shown");

@@ -19,15 +19,15 @@ class NullArgumentsTest extends FakeDeviceFixture {
   @Test
   void nullThrowsWithItsName() {
     QueuePair qp =
-        pd.queuePair(QueuePairType.RAW_PACKET)
+        QueuePair.builder(pd, QueuePairType.RAW_PACKET)
             .completions(context.createCompletionQueue(4))
             .create();
     assertNamed("action", () -> FlowRule.on(qp, 1).action(null));
     assertNamed("counters", () -> FlowRule.on(qp, 1).count(null));
-    assertNamed("type", () -> pd.queuePair(null));
-    assertNamed("type", () -> context.dmaHandle().memoryType(null));
-    assertNamed("allocator", () -> pd.parentDomain().allocator(null));
-    assertNamed("listener", () -> context.asyncEvents().listen(null));
+    assertNamed("type", () -> QueuePair.builder(pd, null));
+    assertNamed("type", () -> DmaHandle.builder(context).memoryType(null));
+    assertNamed("allocator", () -> ParentDomain.builder(pd).allocator(null));
+    assertNamed("listener", () -> AsyncEvents.of(context).listen(null));
   }
 
   @Test
@@ -45,6 +45,6 @@ class NullArgumentsTest extends FakeDeviceFixture {
     Thread.currentThread().interrupt();
     assertThrows(InterruptedException.class, () -> waiter.poll(new Completions(1), longest));
     Thread.currentThread().interrupt();
-    assertThrows(InterruptedException.class, () -> context.asyncEvents().poll(longest));
+    assertThrows(InterruptedException.class, () -> AsyncEvents.of(context).poll(longest));
   }
 }

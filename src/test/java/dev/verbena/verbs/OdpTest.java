@@ -220,7 +220,7 @@ class OdpTest {
   void receivesIntoTheQueueOfSeveralQueuePairs() {
     Pair unsure = new Pair();
     try (Pair pair = requires(unsure, OdpCapabilities::rc, OdpOperation.SRQ_RECV)) {
-      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(4);
+      SharedReceiveQueue srq = SharedReceiveQueue.create(pair.b.domain, 4);
       pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
       pair.b.queuePair = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(srq).create();
       pair.connect();

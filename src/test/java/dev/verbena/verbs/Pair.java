@@ -54,8 +54,7 @@ final class Pair implements AutoCloseable {
     }
 
     QueuePairBuilder builder(QueuePairType type) {
-      return domain
-          .queuePair(type)
+      return QueuePair.builder(domain, type)
           .completions(completionQueue)
           .capacity(QueuePairCapacity.of(16).withSendSges(2).withReceiveSges(2));
     }

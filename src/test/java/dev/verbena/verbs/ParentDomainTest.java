@@ -40,7 +40,7 @@ class ParentDomainTest extends FakeDeviceFixture {
 
   @Test
   void parentDomainsHaveAThreadDomainAndAllocators() {
-    ThreadDomain thread = context.allocateThreadDomain();
+    ThreadDomain thread = ThreadDomain.allocate(context);
     List<String> calls = new ArrayList<>();
     MemorySegment memory = arena.allocate(4096, 4096);
     ProviderAllocator allocator =
@@ -58,7 +58,7 @@ class ParentDomainTest extends FakeDeviceFixture {
           }
         };
     ParentDomain parent =
-        pd.parentDomain()
+        ParentDomain.builder(pd)
             .threadDomain(thread)
             .allocator(allocator)
             .allowUnprotectedMemory()
@@ -90,7 +90,7 @@ class ParentDomainTest extends FakeDeviceFixture {
     Thread.UncaughtExceptionHandler before = thread.getUncaughtExceptionHandler();
     thread.setUncaughtExceptionHandler((t, e) -> uncaught.add(e));
     try {
-      pd.parentDomain()
+      ParentDomain.builder(pd)
           .allocator(
               new ProviderAllocator() {
                 @Override
@@ -125,7 +125,7 @@ class ParentDomainTest extends FakeDeviceFixture {
           throw new IllegalStateException("on purpose");
         });
     try {
-      pd.parentDomain().allocator(new UnusedAllocator()).create();
+      ParentDomain.builder(pd).allocator(new UnusedAllocator()).create();
       MemorySegment none = MemorySegment.NULL;
       MemorySegment alloc = ibv_parent_domain_init_attr.alloc(attr);
       assertEquals(
@@ -140,14 +140,14 @@ class ParentDomainTest extends FakeDeviceFixture {
 
   @Test
   void nothingIsAllocatedForADomainThatCannotBeMade() {
-    ThreadDomain thread = context.allocateThreadDomain();
+    ThreadDomain thread = ThreadDomain.allocate(context);
     ParentDomain.Builder builder =
-        pd.parentDomain().threadDomain(thread).allocator(new UnusedAllocator());
+        ParentDomain.builder(pd).threadDomain(thread).allocator(new UnusedAllocator());
     attr = null;
     thread.close();
     assertThrows(IllegalStateException.class, builder::create);
     assertNull(attr, "C was not called");
-    ParentDomain.Builder other = pd.parentDomain().allocator(new UnusedAllocator());
+    ParentDomain.Builder other = ParentDomain.builder(pd).allocator(new UnusedAllocator());
     pd.close();
     assertThrows(IllegalStateException.class, other::create);
     assertNull(attr, "C was not called");
@@ -158,14 +158,17 @@ class ParentDomainTest extends FakeDeviceFixture {
   void softRoceHasNoParentDomains() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
-      Refusal.of(context::allocateThreadDomain, "thread domains");
-      Refusal.of(() -> pd.parentDomain().create(), "parent domains");
+      Refusal.of(() -> ThreadDomain.allocate(context), "thread domains");
+      Refusal.of(() -> ParentDomain.builder(pd).create(), "parent domains");
       Refusal.of(
           () ->
-              pd.parentDomain().allocator(new UnusedAllocator()).allowUnprotectedMemory().create(),
+              ParentDomain.builder(pd)
+                  .allocator(new UnusedAllocator())
+                  .allowUnprotectedMemory()
+                  .create(),
           "parent domains");
       pd.close();
-      assertThrows(IllegalStateException.class, pd::parentDomain);
+      assertThrows(IllegalStateException.class, () -> ParentDomain.builder(pd));
     }
   }
 

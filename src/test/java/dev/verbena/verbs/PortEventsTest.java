@@ -58,7 +58,7 @@ class PortEventsTest {
   private static void expect(Context context, AsyncEventType expected) throws Exception {
     Set<AsyncEventType> seen = EnumSet.noneOf(AsyncEventType.class);
     while (!seen.contains(expected)) {
-      AsyncEvent event = context.asyncEvents().poll(Await.LIMIT);
+      AsyncEvent event = AsyncEvents.of(context).poll(Await.LIMIT);
       assertTrue(event != null, () -> "only " + seen + " in 20 s, not " + expected);
       if (event instanceof AsyncEvent.OfPort(var type, int port)) {
         assertEquals(1, port);

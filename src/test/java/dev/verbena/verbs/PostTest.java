@@ -43,8 +43,7 @@ class PostTest {
   private final QueuePair rc = queuePair(QueuePairType.RC);
 
   private QueuePair queuePair(QueuePairType type) {
-    return domain
-        .queuePair(type)
+    return QueuePair.builder(domain, type)
         .completions(completions)
         .capacity(QueuePairCapacity.of(8).withSendSges(2).withReceiveSges(2).withMaxInlineData(64))
         .create();
@@ -147,7 +146,7 @@ class PostTest {
 
   @Test
   void aMemoryWindowIsBoundByARequest() {
-    MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow window = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2);
     SendList sends = new SendList(1, 0);
     WindowBinding binding = new WindowBinding(region, 64, 128, Set.of(AccessFlag.REMOTE_WRITE));
     sends.bindMemoryWindow(0, window, 0x123, binding);
@@ -448,8 +447,8 @@ class PostTest {
   void addressHandlesAndWindowsOfAnotherDomainThrow() {
     ProtectionDomain stranger = device.context.allocateProtectionDomain();
     AddressHandle handle = stranger.createAddressHandle(AddressVector.local(1, 1));
-    MemoryWindow window = stranger.allocateMemoryWindow(MemoryWindowType.TYPE_2);
-    MemoryWindow own = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow window = MemoryWindow.allocate(stranger, MemoryWindowType.TYPE_2);
+    MemoryWindow own = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2);
     MemoryRegion foreign =
         stranger.registerMemory(buffer, AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
     QueuePair ud = queuePair(QueuePairType.UD);
@@ -478,7 +477,7 @@ class PostTest {
   @ParameterizedTest
   @EnumSource(Receiver.class)
   void objectsOfAParentDomainAcceptRegionsOfItsBase(Receiver receiver) {
-    ParentDomain parent = domain.parentDomain().create();
+    ParentDomain parent = ParentDomain.builder(domain).create();
     ReceiveQueue queue = receiver.on(parent, completions);
     ReceiveList receives = new ReceiveList(3, 1);
     receives.local(0, region, 0, 8);
@@ -495,19 +494,19 @@ class PostTest {
     QUEUE_PAIR {
       @Override
       ReceiveQueue on(ProtectionDomain domain, CompletionQueue completions) {
-        return domain.queuePair(QueuePairType.RC).completions(completions).create();
+        return QueuePair.builder(domain, QueuePairType.RC).completions(completions).create();
       }
     },
     SHARED_RECEIVE_QUEUE {
       @Override
       ReceiveQueue on(ProtectionDomain domain, CompletionQueue completions) {
-        return domain.createSharedReceiveQueue(8);
+        return SharedReceiveQueue.create(domain, 8);
       }
     },
     WORK_QUEUE {
       @Override
       ReceiveQueue on(ProtectionDomain domain, CompletionQueue completions) {
-        return domain.workQueue().completions(completions).create();
+        return WorkQueue.builder(domain).completions(completions).create();
       }
     };
 
@@ -549,10 +548,9 @@ class PostTest {
 
   @Test
   void receivesOfAQueuePairWithASharedQueueThrow() {
-    SharedReceiveQueue shared = domain.createSharedReceiveQueue(8);
+    SharedReceiveQueue shared = SharedReceiveQueue.create(domain, 8);
     QueuePair pair =
-        domain
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(domain, QueuePairType.RC)
             .completions(completions)
             .sharedReceiveQueue(shared)
             .create();

@@ -23,8 +23,7 @@ class PostedRegionsTest {
   private final ProtectionDomain domain = context.allocateProtectionDomain();
   private final CompletionQueue queue = context.completionQueue(64).create();
   private final QueuePair queuePair =
-      domain
-          .queuePair(QueuePairType.RC)
+      QueuePair.builder(domain, QueuePairType.RC)
           .completions(queue)
           .capacity(QueuePairCapacity.of(32).withReceiveSges(8).withSendSges(8))
           .create();
@@ -86,7 +85,7 @@ class PostedRegionsTest {
   void listWithFreedMemoryOfARegionThatCannotBeClosedThrows() {
     Arena closed = Arena.ofConfined();
     MemoryRegion region = region(closed, AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
-    MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow window = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2);
     provider
         .internals()
         .bind(

@@ -90,7 +90,7 @@ class PostersAndPollersTest {
       reason = "Soft-RoCE has no XRC")
   void extendedReliableConnections() throws Exception {
     try (Context context = Rig.a().open()) {
-      Rig.orSkip(context::openXrcDomain);
+      Rig.orSkip(() -> XrcDomain.open(context));
     }
     each(Kind.XRC, WITH_WRITES);
     each(Kind.XRC, ONE_SIDED);
@@ -166,11 +166,11 @@ class PostersAndPollersTest {
     ProtectionDomain ofB = b.allocateProtectionDomain();
     CompletionQueue sent = queue(row, a);
     CompletionQueue received = queue(row, b);
-    XrcDomain domain = row.kind == Kind.XRC ? b.openXrcDomain() : null;
+    XrcDomain domain = row.kind == Kind.XRC ? XrcDomain.open(b) : null;
     SharedReceiveQueue shared =
         switch (row.kind) {
-          case SRQ -> ofB.createSharedReceiveQueue(DEPTH);
-          case XRC -> ofB.sharedReceiveQueue(DEPTH).xrc(domain, received).create();
+          case SRQ -> SharedReceiveQueue.create(ofB, DEPTH);
+          case XRC -> SharedReceiveQueue.builder(ofB, DEPTH).xrc(domain, received).create();
           default -> null;
         };
     QueuePairBuilder sender = builder(row, ofA).completions(sent);
@@ -182,7 +182,7 @@ class PostersAndPollersTest {
     if (row.kind == Kind.SRQ) {
       receiver.sharedReceiveQueue(shared);
     }
-    QueuePair to = domain == null ? receiver.create() : domain.createQueuePair();
+    QueuePair to = domain == null ? receiver.create() : QueuePair.builder(domain).create();
     AddressHandle handle = null;
     if (from.type().isConnected()) {
       QueuePairAddress remote = to.localAddress();
@@ -231,10 +231,10 @@ class PostersAndPollersTest {
   private static QueuePairBuilder builder(Row row, ProtectionDomain domain) {
     QueuePairBuilder builder =
         switch (row.kind) {
-          case RC, SRQ -> domain.queuePair(QueuePairType.RC);
-          case UC -> domain.queuePair(QueuePairType.UC);
-          case UD -> domain.queuePair(QueuePairType.UD);
-          case XRC -> domain.queuePair(QueuePairType.XRC_SEND);
+          case RC, SRQ -> QueuePair.builder(domain, QueuePairType.RC);
+          case UC -> QueuePair.builder(domain, QueuePairType.UC);
+          case UD -> QueuePair.builder(domain, QueuePairType.UD);
+          case XRC -> QueuePair.builder(domain, QueuePairType.XRC_SEND);
         };
     return builder.capacity(QueuePairCapacity.of(DEPTH));
   }

@@ -49,8 +49,7 @@ class PostingTest {
   private final QueuePair rc = queuePair(QueuePairType.RC, SendOperation.values());
 
   private QueuePair queuePair(QueuePairType type, SendOperation... operations) {
-    return domain
-        .queuePair(type)
+    return QueuePair.builder(domain, type)
         .completions(completions)
         .capacity(QueuePairCapacity.of(8).withSendSges(2).withReceiveSges(2).withMaxInlineData(64))
         .sendOperations(operations)
@@ -102,7 +101,7 @@ class PostingTest {
   @Test
   void everyRequestArrivesWithItsValues() {
     MemorySegment header = arena.allocate(54);
-    MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow window = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2);
     try (Posting posting = rc.startPosting()) {
       posting.send();
       posting.sendWithImmediate(0x01020304);
@@ -218,7 +217,7 @@ class PostingTest {
 
   @Test
   void requestsWithoutDataHaveNoSge() {
-    MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow window = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
     try (Posting posting = rc.startPosting()) {
       posting.localInvalidate(7);
@@ -461,7 +460,7 @@ class PostingTest {
 
   @Test
   void callsThatNeedTheLockThrowDuringAPosting() {
-    MemoryWindow window = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    MemoryWindow window = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_1);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_WRITE));
     window.bind(rc, 1, binding);
     try (Posting posting = rc.startPosting()) {
@@ -480,7 +479,7 @@ class PostingTest {
 
   @Test
   void invalidRequestsThrow() {
-    MemoryWindow first = domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    MemoryWindow first = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_1);
     WindowBinding binding = new WindowBinding(region, 0, 8, Set.of());
     try (Posting posting = rc.startPosting()) {
       calls.taken();
@@ -501,8 +500,8 @@ class PostingTest {
     AddressHandle handle = domain.createAddressHandle(AddressVector.local(1, 7));
     ProtectionDomain other = device.context.allocateProtectionDomain();
     MemoryRegion foreign = other.registerMemory(buffer, AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
-    MemoryWindow window = other.allocateMemoryWindow(MemoryWindowType.TYPE_2);
-    MemoryWindow own = domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow window = MemoryWindow.allocate(other, MemoryWindowType.TYPE_2);
+    MemoryWindow own = MemoryWindow.allocate(domain, MemoryWindowType.TYPE_2);
     MemorySegment onHeap = MemorySegment.ofArray(new byte[8]);
     Arena gone = Arena.ofConfined();
     MemorySegment freed = gone.allocate(8);

@@ -108,7 +108,7 @@ class QpChoicesTest extends FakeDeviceFixture {
   }
 
   private QueuePairBuilder builder(QueuePairType type) {
-    return pd.queuePair(type).completions(context.createCompletionQueue(4));
+    return QueuePair.builder(pd, type).completions(context.createCompletionQueue(4));
   }
 
   @Test
@@ -145,9 +145,10 @@ class QpChoicesTest extends FakeDeviceFixture {
 
   @Test
   void indirectionTableAndHashAreWritten() {
-    WorkQueue queue = pd.workQueue().completions(context.createCompletionQueue(4)).create();
-    ReceiveIndirectionTable table = context.createReceiveIndirectionTable(List.of(queue));
-    QueuePair qp = pd.queuePair(QueuePairType.RAW_PACKET).receiveSideScaling(table, HASH).create();
+    WorkQueue queue = WorkQueue.builder(pd).completions(context.createCompletionQueue(4)).create();
+    ReceiveIndirectionTable table = ReceiveIndirectionTable.create(context, List.of(queue));
+    QueuePair qp =
+        QueuePair.builder(pd, QueuePairType.RAW_PACKET).receiveSideScaling(table, HASH).create();
     assertEquals(table.segment(), ibv_qp_init_attr_ex.rwq_ind_tbl(attr));
     assertEquals(MemorySegment.NULL, ibv_qp_init_attr_ex.recv_cq(attr));
     assertEquals(
@@ -253,7 +254,7 @@ class QpChoicesTest extends FakeDeviceFixture {
               pair.a.builder(QueuePairType.UD).maxTsoHeader(64))) {
         Refusal.of(builder::create, "UD");
       }
-      Refusal.of(() -> pair.a.domain.workQueue().completions(queue).create());
+      Refusal.of(() -> WorkQueue.builder(pair.a.domain).completions(queue).create());
     }
   }
 }

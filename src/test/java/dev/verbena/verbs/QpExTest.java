@@ -175,7 +175,7 @@ class QpExTest {
 
   /** Shows a region through a window of type 2; the result is the window's key. */
   private static int bind(Pair.Side side, MemoryRegion region, AccessFlag... access) {
-    MemoryWindow window = side.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow window = MemoryWindow.allocate(side.domain, MemoryWindowType.TYPE_2);
     int rkey = MemoryWindow.nextKey(window.rkey());
     WindowBinding binding = new WindowBinding(region, 0, region.length(), Set.of(access));
     Posting posting = side.queuePair.startPosting();

@@ -127,13 +127,14 @@ class QpTest {
   @DeviceTest
   void needsCompletionQueuesOfItsOwnContext() {
     try (Pair pair = new Pair()) {
-      var none = pair.a.domain.queuePair(QueuePairType.RC);
+      var none = QueuePair.builder(pair.a.domain, QueuePairType.RC);
       assertThrows(IllegalStateException.class, none::create);
-      var foreign = pair.a.domain.queuePair(QueuePairType.RC);
+      var foreign = QueuePair.builder(pair.a.domain, QueuePairType.RC);
       assertThrows(
           IllegalArgumentException.class, () -> foreign.completions(pair.b.completionQueue));
       assertThrows(
-          IllegalArgumentException.class, () -> pair.a.domain.queuePair(QueuePairType.XRC_RECV));
+          IllegalArgumentException.class,
+          () -> QueuePair.builder(pair.a.domain, QueuePairType.XRC_RECV));
       assertThrows(IllegalArgumentException.class, () -> foreign.sourceNumber(1 << 24));
       assertThrows(IllegalArgumentException.class, () -> foreign.maxTsoHeader(1 << 16));
     }
@@ -145,16 +146,22 @@ class QpTest {
       QueuePair qp = pair.a.queuePair;
       QueuePairAddress remote = pair.b.queuePair.localAddress();
       int index = qp.setup().choice().index();
-      qp.toInit().port(1).access(AccessFlag.REMOTE_WRITE).apply();
+      qp.modify(
+          QueuePairAttributes.toInit(qp.type()).port(1).access(AccessFlag.REMOTE_WRITE).build());
       assertEquals(QueuePairState.INIT, qp.state());
-      qp.toReadyToReceive()
-          .path(AddressVector.global(1, new GlobalRoute(remote.gid(), index)))
-          .pathMtu(Mtu.MTU_1024)
-          .destination(remote.number())
-          .receivePsn(remote.psn())
-          .apply();
+      qp.modify(
+          QueuePairAttributes.toReadyToReceive(qp.type())
+              .path(AddressVector.global(1, new GlobalRoute(remote.gid(), index)))
+              .pathMtu(Mtu.MTU_1024)
+              .destination(remote.number())
+              .receivePsn(remote.psn())
+              .build());
       assertEquals(QueuePairState.RTR, qp.state());
-      qp.toReadyToSend().sendPsn(0x123456).ackTimeout(AckTimeout.ofCode(10)).apply();
+      qp.modify(
+          QueuePairAttributes.toReadyToSend(qp.type())
+              .sendPsn(0x123456)
+              .ackTimeout(AckTimeout.ofCode(10))
+              .build());
       assertEquals(QueuePairState.RTS, qp.state());
       QueuePairAttributes now = qp.query();
       assertEquals(Mtu.MTU_1024, now.pathMtu());
@@ -176,9 +183,9 @@ class QpTest {
     with(
         QueuePairType.UD,
         qp -> {
-          qp.toInit().port(1).queueKey(0x17).apply();
-          qp.toReadyToReceive().apply();
-          qp.toReadyToSend().sendPsn(1).apply();
+          qp.modify(QueuePairAttributes.toInit(qp.type()).port(1).queueKey(0x17).build());
+          qp.modify(QueuePairAttributes.toReadyToReceive(qp.type()).build());
+          qp.modify(QueuePairAttributes.toReadyToSend(qp.type()).sendPsn(1).build());
           assertEquals(QueuePairState.RTS, qp.state());
           assertEquals(0x17, qp.query(QueuePairAttribute.QKEY).queueKey());
           qp.modify(QueuePairAttributes.builder().queueKey(0x18).build());
@@ -191,14 +198,18 @@ class QpTest {
     with(
         QueuePairType.RC,
         qp -> {
-          var thrown = assertThrows(IllegalStateException.class, () -> qp.toInit().apply());
+          var thrown =
+              assertThrows(
+                  VerbsException.class,
+                  () -> qp.modify(QueuePairAttributes.toInit(qp.type()).build()));
           assertTrue(
               thrown
                   .getMessage()
                   .contains("required attributes are missing: IBV_QP_ACCESS_FLAGS, IBV_QP_PORT"),
               thrown.getMessage());
-          var builder = qp.toInit().port(1).access().queueKey(1);
-          var excess = assertThrows(IllegalStateException.class, builder::apply);
+          var attributes =
+              QueuePairAttributes.toInit(qp.type()).port(1).access().queueKey(1).build();
+          var excess = assertThrows(VerbsException.class, () -> qp.modify(attributes));
           assertTrue(excess.getMessage().contains("not allowed: IBV_QP_QKEY"), excess.getMessage());
         });
   }
@@ -233,12 +244,13 @@ class QpTest {
           qp.setup().init();
           GlobalRoute route = new GlobalRoute(Gid.parse("::ffff:10.9.0.1"), 200);
           var move =
-              qp.toReadyToReceive()
+              QueuePairAttributes.toReadyToReceive(qp.type())
                   .path(AddressVector.global(1, route))
                   .pathMtu(Mtu.MTU_1024)
                   .destination(1)
-                  .receivePsn(0);
-          var thrown = assertThrows(VerbsException.class, move::apply);
+                  .receivePsn(0)
+                  .build();
+          var thrown = assertThrows(VerbsException.class, () -> qp.modify(move));
           assertTrue(thrown.getMessage().contains("no GID at index 200"), thrown.getMessage());
           assertEquals(QueuePairState.INIT, qp.state());
         });
@@ -437,7 +449,7 @@ class QpTest {
       qp.activate();
       qp.startDrainingWithEvent();
       assertEquals(QueuePairState.SQD, qp.state());
-      AsyncEvent drained = qp.context().asyncEvents().poll(Await.LIMIT);
+      AsyncEvent drained = AsyncEvents.of(qp.context()).poll(Await.LIMIT);
       assertSame(AsyncEventType.SQ_DRAINED, drained.type());
       assertFalse(qp.query().isDraining());
       qp.resume();
@@ -505,7 +517,7 @@ class QpTest {
               pair.a.builder(QueuePairType.UD),
               pair.a.builder(QueuePairType.UD).sendOperations(SendOperation.SEND))) {
         QueuePair qp = builder.create();
-        qp.toInit().port(1).queueKey(0x8000_0000).apply();
+        qp.modify(QueuePairAttributes.toInit(qp.type()).port(1).queueKey(0x8000_0000).build());
         assertEquals(0x8000_0000, qp.query(QueuePairAttribute.QKEY).queueKey());
       }
     }

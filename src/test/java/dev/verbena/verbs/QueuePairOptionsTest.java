@@ -74,11 +74,10 @@ class QueuePairOptionsTest {
   @DeviceTest
   void queuePairOfAParentDomainCarriesMessages() {
     try (Pair pair = new Pair()) {
-      ThreadDomain thread = Rig.orSkip(pair.a.context::allocateThreadDomain);
-      ParentDomain parent = pair.a.domain.parentDomain().threadDomain(thread).create();
+      ThreadDomain thread = Rig.orSkip(() -> ThreadDomain.allocate(pair.a.context));
+      ParentDomain parent = ParentDomain.builder(pair.a.domain).threadDomain(thread).create();
       pair.a.queuePair =
-          parent
-              .queuePair(QueuePairType.RC)
+          QueuePair.builder(parent, QueuePairType.RC)
               .completions(pair.a.completionQueue)
               .capacity(QueuePairCapacity.of(4))
               .create();

@@ -29,8 +29,7 @@ class ReceiveRingTest {
   private final MemoryRegion region =
       domain.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
   private final QueuePair pair =
-      domain
-          .queuePair(QueuePairType.RC)
+      QueuePair.builder(domain, QueuePairType.RC)
           .completions(queue)
           .capacity(QueuePairCapacity.of(8))
           .create();
@@ -179,26 +178,6 @@ class ReceiveRingTest {
     assertThrows(NullPointerException.class, () -> new ReceiveRing(pair, null));
     assertThrows(NullPointerException.class, () -> ring.handle(null, (batch, i, request) -> true));
     assertThrows(NullPointerException.class, () -> ring.handle(completions, null));
-    assertThrows(NullPointerException.class, () -> queue.poll((CompletionHandler) null, 1));
-  }
-
-  @Test
-  void whenAHandlerOfAQueueThrowsItIsHandedTheRestOfTheBatch() {
-    device.completed = 6;
-    List<Integer> handled = new ArrayList<>();
-    RuntimeException same = new UnsupportedOperationException();
-    var thrown =
-        assertThrows(
-            UnsupportedOperationException.class,
-            () ->
-                queue.poll(
-                    (batch, i) -> {
-                      handled.add(i);
-                      throw same;
-                    },
-                    16));
-    assertEquals(List.of(0, 1, 2, 3, 4, 5), handled);
-    assertEquals(0, thrown.getSuppressed().length);
   }
 
   @Test
@@ -253,8 +232,7 @@ class ReceiveRingTest {
   }
 
   private static QueuePair pair(Loop loop, CompletionQueue sends, CompletionQueue receives) {
-    return loop.pd
-        .queuePair(QueuePairType.RC)
+    return QueuePair.builder(loop.pd, QueuePairType.RC)
         .sendCompletions(sends)
         .receiveCompletions(receives)
         .capacity(QueuePairCapacity.of(8))

@@ -77,7 +77,7 @@ class RssTest extends FakeDeviceFixture {
   void workQueuesReceive() {
     CompletionQueue cq = context.createCompletionQueue(4);
     WorkQueue queue =
-        pd.workQueue()
+        WorkQueue.builder(pd)
             .completions(cq)
             .maxRequests(8)
             .maxSges(2)
@@ -124,10 +124,10 @@ class RssTest extends FakeDeviceFixture {
   @Test
   void tablesSpreadOverQueues() {
     CompletionQueue cq = context.createCompletionQueue(4);
-    WorkQueue first = pd.workQueue().completions(cq).create();
-    WorkQueue second = pd.workQueue().completions(cq).create();
+    WorkQueue first = WorkQueue.builder(pd).completions(cq).create();
+    WorkQueue second = WorkQueue.builder(pd).completions(cq).create();
     ReceiveIndirectionTable table =
-        context.createReceiveIndirectionTable(List.of(first, second, first, first));
+        ReceiveIndirectionTable.create(context, List.of(first, second, first, first));
     long a = first.segment().address();
     long b = second.segment().address();
     assertArrayEquals(new long[] {a, b, a, a}, arguments);
@@ -135,7 +135,7 @@ class RssTest extends FakeDeviceFixture {
     assertEquals(9, table.number());
     assertThrows(
         IllegalArgumentException.class,
-        () -> context.createReceiveIndirectionTable(List.of(first, second, first)));
+        () -> ReceiveIndirectionTable.create(context, List.of(first, second, first)));
     second.close();
     assertFalse(table.isOpen());
   }

@@ -61,8 +61,7 @@ class SectionOnFullStackTest {
           MemoryRegion region =
               domain.allocateMemory(8, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
           QueuePair queuePair =
-              domain
-                  .queuePair(QueuePairType.RC)
+              QueuePair.builder(domain, QueuePairType.RC)
                   .completions(queue)
                   .capacity(QueuePairCapacity.of(4000))
                   .sendOperations(SendOperation.RDMA_WRITE)

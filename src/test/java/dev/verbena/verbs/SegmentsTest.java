@@ -39,7 +39,7 @@ class SegmentsTest {
 
   SegmentsTest() {
     QueuePair queuePair =
-        domain.queuePair(QueuePairType.RC).completions(queue).capacity(capacity).create();
+        QueuePair.builder(domain, QueuePairType.RC).completions(queue).capacity(capacity).create();
     queuePair.connect(queuePair.localAddress());
     queuePair.fail();
     ReceiveList receives = new ReceiveList(1, 1);

@@ -44,8 +44,7 @@ class SendRingTest {
     ProtectionDomain domain = device.context.allocateProtectionDomain();
     MemoryRegion region = domain.registerMemory(arena.allocate(64));
     QueuePair pair =
-        domain
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(domain, QueuePairType.RC)
             .completions(device.context.createCompletionQueue(16))
             .capacity(QueuePairCapacity.of(8))
             .create();

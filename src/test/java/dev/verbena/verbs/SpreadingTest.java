@@ -46,14 +46,13 @@ class SpreadingTest extends RawEndsFixture {
   private QueuePair spreading(ReceiveHashField... fields) {
     for (int i = 0; i < 4; i++) {
       CompletionQueue queue = b.context.createCompletionQueue(64);
-      WorkQueue work = b.domain.workQueue().completions(queue).maxRequests(64).create();
+      WorkQueue work = WorkQueue.builder(b.domain).completions(queue).maxRequests(64).create();
       work.modify(WorkQueueState.RDY);
       completions.add(queue);
       queues.add(work);
     }
-    ReceiveIndirectionTable table = b.context.createReceiveIndirectionTable(queues);
-    return b.domain
-        .queuePair(QueuePairType.RAW_PACKET)
+    ReceiveIndirectionTable table = ReceiveIndirectionTable.create(b.context, queues);
+    return QueuePair.builder(b.domain, QueuePairType.RAW_PACKET)
         .receiveSideScaling(
             table, new ReceiveHash(ReceiveHashFunction.TOEPLITZ, KEY, Set.of(fields)))
         .create();
@@ -174,14 +173,13 @@ class SpreadingTest extends RawEndsFixture {
 
   @DeviceTest
   void keyOfAnotherLengthThrows() {
-    WorkQueue work = b.domain.workQueue().completions(b.completions).create();
-    ReceiveIndirectionTable table = b.context.createReceiveIndirectionTable(List.of(work));
+    WorkQueue work = WorkQueue.builder(b.domain).completions(b.completions).create();
+    ReceiveIndirectionTable table = ReceiveIndirectionTable.create(b.context, List.of(work));
     VerbsException e =
         assertThrows(
             VerbsException.class,
             () ->
-                b.domain
-                    .queuePair(QueuePairType.RAW_PACKET)
+                QueuePair.builder(b.domain, QueuePairType.RAW_PACKET)
                     .receiveSideScaling(
                         table, new ReceiveHash(ReceiveHashFunction.TOEPLITZ, new byte[8], Set.of()))
                     .create());

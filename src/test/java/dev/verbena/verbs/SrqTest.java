@@ -26,7 +26,7 @@ class SrqTest {
   @DeviceTest
   void createsAndQueries() {
     try (Pair pair = new Pair()) {
-      SharedReceiveQueue srq = pair.a.domain.sharedReceiveQueue(100).maxSges(3).create();
+      SharedReceiveQueue srq = SharedReceiveQueue.builder(pair.a.domain, 100).maxSges(3).create();
       SharedReceiveQueueAttributes now = srq.query();
       assertTrue(now.maxRequests() >= 100, now.toString());
       assertTrue(now.maxSges() >= 3, now.toString());
@@ -41,7 +41,7 @@ class SrqTest {
   @DeviceTest
   void servesTwoQueuePairs() {
     try (Pair pair = new Pair()) {
-      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
+      SharedReceiveQueue srq = SharedReceiveQueue.create(pair.b.domain, 16);
       ReceiveList receives = new ReceiveList(2, 1);
       for (int i = 0; i < 2; i++) {
         receives.id(i, 100 + i);
@@ -72,7 +72,7 @@ class SrqTest {
       reason = "mlx5 does not resize shared receive queues")
   void queueIsResized() {
     try (Pair pair = new Pair()) {
-      SharedReceiveQueue srq = pair.a.domain.createSharedReceiveQueue(16);
+      SharedReceiveQueue srq = SharedReceiveQueue.create(pair.a.domain, 16);
       srq.resize(200);
       assertTrue(srq.query().maxRequests() >= 200, srq.query().toString());
       int tooMany = pair.a.context.deviceAttributes().maxSharedReceiveQueueRequests() + 1;
@@ -85,7 +85,7 @@ class SrqTest {
   @DeviceTest
   void raisesTheLimitEvent() throws Exception {
     try (Pair pair = new Pair()) {
-      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
+      SharedReceiveQueue srq = SharedReceiveQueue.create(pair.b.domain, 16);
       ReceiveList receives = new ReceiveList(4, 1);
       for (int i = 0; i < 4; i++) {
         receives.local(i, pair.b.memory, 0, 8);
@@ -100,9 +100,9 @@ class SrqTest {
       send.send(0).local(pair.a.memory, 0, 8).signaled();
       assertEquals(send.size(), pair.a.queuePair.post(send));
       assertTrue(pair.b.completion().isSuccess(0));
-      AsyncEvent event = pair.b.context.asyncEvents().poll(Await.LIMIT);
+      AsyncEvent event = AsyncEvents.of(pair.b.context).poll(Await.LIMIT);
       while (event != null && event.type() != AsyncEventType.SRQ_LIMIT_REACHED) {
-        event = pair.b.context.asyncEvents().poll(Await.LIMIT);
+        event = AsyncEvents.of(pair.b.context).poll(Await.LIMIT);
       }
       assertEquals(
           new AsyncEvent.OfSharedReceiveQueue(AsyncEventType.SRQ_LIMIT_REACHED, srq), event);
@@ -116,8 +116,9 @@ class SrqTest {
       reason = "libmlx5 refuses other numbers")
   void invalidCapacitiesThrow() {
     try (Pair pair = new Pair()) {
-      assertThrows(IllegalArgumentException.class, () -> pair.a.domain.createSharedReceiveQueue(0));
-      var builder = pair.a.domain.sharedReceiveQueue(1);
+      assertThrows(
+          IllegalArgumentException.class, () -> SharedReceiveQueue.create(pair.a.domain, 0));
+      var builder = SharedReceiveQueue.builder(pair.a.domain, 1);
       assertThrows(IllegalArgumentException.class, () -> builder.maxSges(0));
       assertThrows(
           IllegalArgumentException.class,
@@ -126,11 +127,11 @@ class SrqTest {
           IllegalArgumentException.class,
           () -> builder.tagMatching(pair.b.completionQueue).maxTags(1).maxTagOperations(1));
       var tooMany =
-          pair.a.domain.sharedReceiveQueue(
-              pair.a.context.deviceAttributes().maxSharedReceiveQueueRequests() + 1);
+          SharedReceiveQueue.builder(
+              pair.a.domain, pair.a.context.deviceAttributes().maxSharedReceiveQueueRequests() + 1);
       var thrown = assertThrows(VerbsException.class, tooMany::create);
       assertTrue(thrown.getMessage().contains("the maximum is"), thrown.getMessage());
-      SharedReceiveQueue srq = pair.a.domain.createSharedReceiveQueue(1);
+      SharedReceiveQueue srq = SharedReceiveQueue.create(pair.a.domain, 1);
       assertThrows(IllegalArgumentException.class, () -> srq.limit(-1));
       assertThrows(VerbsException.class, () -> srq.limit(1_000_000));
       assertThrows(VerbsException.class, srq::number);
@@ -146,13 +147,11 @@ class SrqTest {
   @On(SOFT_ROCE)
   void unsupportedTypesThrow() {
     try (Pair pair = new Pair()) {
-      var noXrc = assertThrows(VerbsException.class, pair.a.context::openXrcDomain);
+      var noXrc = assertThrows(VerbsException.class, () -> XrcDomain.open(pair.a.context));
       assertTrue(noXrc.isUnsupported(), noXrc.getMessage());
       assertTrue(noXrc.getMessage().contains("does not support XRC"), noXrc.getMessage());
       var tagMatching =
-          pair.a
-              .domain
-              .sharedReceiveQueue(1)
+          SharedReceiveQueue.builder(pair.a.domain, 1)
               .tagMatching(pair.a.completionQueue)
               .maxTags(8)
               .maxTagOperations(8);
@@ -166,7 +165,7 @@ class SrqTest {
       reason = "mlx5 does not resize shared receive queues")
   void theLimitIsArmedAgain() throws Exception {
     try (Pair pair = new Pair()) {
-      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
+      SharedReceiveQueue srq = SharedReceiveQueue.create(pair.b.domain, 16);
       ReceiveList receives = new ReceiveList(4, 1);
       for (int i = 0; i < 4; i++) {
         receives.local(i, pair.b.memory, 0, 8);
@@ -183,7 +182,7 @@ class SrqTest {
         pair.b.completion(CompletionStatus.SUCCESS);
         AsyncEvent event = null;
         while (event == null || event.type() != AsyncEventType.SRQ_LIMIT_REACHED) {
-          event = pair.b.context.asyncEvents().poll(Await.LIMIT);
+          event = AsyncEvents.of(pair.b.context).poll(Await.LIMIT);
           assertTrue(event != null, "no event");
         }
         assertEquals(0, srq.query().limit(), "an event disarms the limit");
@@ -196,7 +195,7 @@ class SrqTest {
   @DeviceTest
   void isNotDestroyedInUse() {
     try (Pair pair = new Pair()) {
-      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
+      SharedReceiveQueue srq = SharedReceiveQueue.create(pair.b.domain, 16);
       QueuePair qp = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(srq).create();
       var thrown =
           assertThrows(
@@ -210,7 +209,7 @@ class SrqTest {
   @DeviceTest
   void raisesTheLastWqeEvent() throws Exception {
     try (Pair pair = new Pair()) {
-      SharedReceiveQueue srq = pair.b.domain.createSharedReceiveQueue(16);
+      SharedReceiveQueue srq = SharedReceiveQueue.create(pair.b.domain, 16);
       pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
       pair.b.queuePair = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(srq).create();
       pair.connect();
@@ -218,7 +217,7 @@ class SrqTest {
       // Soft-RoCE tells it since kernel 6.3.
       boolean tells = !Rig.labGuest().equals(Optional.of("bookworm"));
       Duration patience = tells ? Await.LIMIT : Duration.ofMillis(500);
-      AsyncEvent event = pair.b.context.asyncEvents().poll(patience);
+      AsyncEvent event = AsyncEvents.of(pair.b.context).poll(patience);
       assertEquals(
           tells
               ? new AsyncEvent.OfQueuePair(AsyncEventType.QP_LAST_WQE_REACHED, pair.b.queuePair)

@@ -47,9 +47,7 @@ class TagMatchingDeviceTest {
         Rig.orSkip(() -> builder.createExtended(CompletionField.BYTE_LEN, CompletionField.TM_INFO));
     queue =
         Rig.orSkip(
-            pair.b
-                    .domain
-                    .sharedReceiveQueue(16)
+            SharedReceiveQueue.builder(pair.b.domain, 16)
                     .tagMatching(received)
                     .maxTags(8)
                     .maxTagOperations(8)
@@ -58,9 +56,7 @@ class TagMatchingDeviceTest {
     target = pair.b.domain.registerMemory(memory.asSlice(1 << 15), AccessFlag.LOCAL_WRITE);
     pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
     pair.b.queuePair =
-        pair.b
-            .domain
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(pair.b.domain, QueuePairType.RC)
             .completions(there.createCompletionQueue(16))
             .sharedReceiveQueue(queue)
             .create();

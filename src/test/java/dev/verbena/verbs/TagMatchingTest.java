@@ -66,7 +66,7 @@ class TagMatchingTest extends FakeDeviceFixture {
 
   private SharedReceiveQueue queue() {
     CompletionQueue completions = context.createCompletionQueue(4);
-    return pd.sharedReceiveQueue(8)
+    return SharedReceiveQueue.builder(pd, 8)
         .maxSges(2)
         .tagMatching(completions)
         .maxTags(16)
@@ -209,7 +209,7 @@ class TagMatchingTest extends FakeDeviceFixture {
     assertThrows(IndexOutOfBoundsException.class, () -> operations.local(0, region, 60, 8));
     operations.local(0, region, 0, 8);
     assertThrows(IndexOutOfBoundsException.class, () -> operations.local(0, region, 8, 8));
-    SharedReceiveQueue plain = pd.sharedReceiveQueue(8).create();
+    SharedReceiveQueue plain = SharedReceiveQueue.builder(pd, 8).create();
     assertThrows(IllegalStateException.class, () -> plain.post(operations));
     ProtectionDomain other = context.allocateProtectionDomain();
     MemoryRegion foreign = other.registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE);
@@ -233,8 +233,7 @@ class TagMatchingTest extends FakeDeviceFixture {
       CompletionQueue completions = real.createCompletionQueue(4);
       Refusal.of(
           () ->
-              domain
-                  .sharedReceiveQueue(8)
+              SharedReceiveQueue.builder(domain, 8)
                   .tagMatching(completions)
                   .maxTags(16)
                   .maxTagOperations(4)

@@ -34,11 +34,10 @@ class ThreadDomainTest {
 
     Lane(Context context, ProtectionDomain base) {
       ParentDomain domain =
-          base.parentDomain().threadDomain(context.allocateThreadDomain()).create();
+          ParentDomain.builder(base).threadDomain(ThreadDomain.allocate(context)).create();
       queue = context.completionQueue(64).singleThreaded().parentDomain(domain).create();
       pair =
-          domain
-              .queuePair(QueuePairType.RC)
+          QueuePair.builder(domain, QueuePairType.RC)
               .completions(queue)
               .capacity(QueuePairCapacity.of(16))
               .create();
@@ -73,7 +72,7 @@ class ThreadDomainTest {
   void eachThreadHasAQueuePairWithoutLocks() throws Exception {
     try (Context context = Rig.a().open()) {
       ProtectionDomain base = context.allocateProtectionDomain();
-      Rig.orSkip(context::allocateThreadDomain).close();
+      Rig.orSkip(() -> ThreadDomain.allocate(context)).close();
       List<FutureTask<Long>> running = new ArrayList<>();
       for (int i = 0; i < 3; i++) {
         Lane lane = new Lane(context, base);
@@ -90,9 +89,9 @@ class ThreadDomainTest {
   @DeviceTest
   void aThreadDomainIsClosedAfterItsParentDomain() {
     try (Context context = Rig.a().open()) {
-      ThreadDomain thread = Rig.orSkip(context::allocateThreadDomain);
+      ThreadDomain thread = Rig.orSkip(() -> ThreadDomain.allocate(context));
       ProtectionDomain base = context.allocateProtectionDomain();
-      ParentDomain domain = base.parentDomain().threadDomain(thread).create();
+      ParentDomain domain = ParentDomain.builder(base).threadDomain(thread).create();
       MemoryRegion region = domain.allocateMemory(64);
       thread.close(); // Closes what was created from it first.
       assertThrows(IllegalStateException.class, region::memory);

@@ -189,9 +189,9 @@ class TypesTest extends FakeDeviceFixture {
   void queuePairAttributesOfCreationAreWritten() {
     CompletionQueue sends = context.createCompletionQueue(16);
     CompletionQueue receives = context.createCompletionQueue(16);
-    SharedReceiveQueue srq = pd.createSharedReceiveQueue(4);
+    SharedReceiveQueue srq = SharedReceiveQueue.create(pd, 4);
     QueuePair qp =
-        pd.queuePair(QueuePairType.UC)
+        QueuePair.builder(pd, QueuePairType.UC)
             .sendCompletions(sends)
             .receiveCompletions(receives)
             .sharedReceiveQueue(srq)
@@ -298,7 +298,9 @@ class TypesTest extends FakeDeviceFixture {
             .destination(0x123456)
             .build();
     QueuePair qp =
-        pd.queuePair(QueuePairType.RC).completions(context.createCompletionQueue(2)).create();
+        QueuePair.builder(pd, QueuePairType.RC)
+            .completions(context.createCompletionQueue(2))
+            .create();
     qp.modify(attributes);
     assertArrayEquals(new long[] {(1 << 21) - 1}, arguments);
     assertEquals(3, ibv_qp_attr.qp_state(attr));

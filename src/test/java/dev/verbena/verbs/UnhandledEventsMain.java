@@ -18,7 +18,7 @@ final class UnhandledEventsMain {
       provider
           .internals()
           .event(context.segment().address(), AsyncEventType.CQ_ERR.code(), queue.address());
-      System.out.println("taken: " + context.asyncEvents().take().type());
+      System.out.println("taken: " + AsyncEvents.of(context).take().type());
     }
     provider.close();
   }

@@ -52,8 +52,8 @@ class UnhandledEventsTest extends FakeDeviceFixture {
       names = {"CQ_ERR", "QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR", "SRQ_ERR", "DEVICE_FATAL"})
   void aFatalEventIsLogged(AsyncEventType type) throws InterruptedException {
     CompletionQueue queue = context.createCompletionQueue(4);
-    SharedReceiveQueue shared = pd.createSharedReceiveQueue(4);
-    QueuePair queuePair = pd.queuePair(QueuePairType.RC).completions(queue).create();
+    SharedReceiveQueue shared = SharedReceiveQueue.create(pd, 4);
+    QueuePair queuePair = QueuePair.builder(pd, QueuePairType.RC).completions(queue).create();
     Resource object =
         switch (type.concerns()) {
           case COMPLETION_QUEUE -> queue;
@@ -68,7 +68,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
         "WARNING: asynchronous event IBV_EVENT_" + type,
         type.text(),
         object == null ? context.device() : object,
-        "asyncEvents()");
+        "AsyncEvents.of(context of ");
   }
 
   @Test
@@ -81,7 +81,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
     assertContains(messages.next(), "CQ_ERR");
     assertContains(messages.next(), "CQ_ERR");
     first.close(); // As in the kernel, its event goes with it.
-    AsyncEvents events = context.asyncEvents();
+    AsyncEvents events = AsyncEvents.of(context);
     assertEquals(new AsyncEvent.OfPort(AsyncEventType.PORT_ERR, 1), events.take());
     var ofSecond = new AsyncEvent.OfCompletionQueue(AsyncEventType.CQ_ERR, second);
     assertEquals(ofSecond, events.poll(LONG));
@@ -93,7 +93,7 @@ class UnhandledEventsTest extends FakeDeviceFixture {
 
   @Test
   void theLatestEventsAreKept() throws InterruptedException {
-    int number = UnhandledEvents.KEPT + 9;
+    int number = DeviceEvents.KEPT + 9;
     for (int i = 0; i < number; i++) {
       announce(AsyncEventType.GID_CHANGE, i);
     }
@@ -101,13 +101,13 @@ class UnhandledEventsTest extends FakeDeviceFixture {
     assertContains(messages.next(), "DEVICE_FATAL");
     List<AsyncEvent> read = new ArrayList<>();
     BlockingQueue<AsyncEvent> heard = new LinkedBlockingQueue<>();
-    try (AsyncEvents.Listening _ = context.asyncEvents().listen(heard::add)) {
-      while (read.size() < UnhandledEvents.KEPT) {
+    try (AsyncEvents.Listening _ = AsyncEvents.of(context).listen(heard::add)) {
+      while (read.size() < DeviceEvents.KEPT) {
         read.add(heard.take());
       }
     }
     List<AsyncEvent> expected =
-        IntStream.range(number + 1 - UnhandledEvents.KEPT, number)
+        IntStream.range(number + 1 - DeviceEvents.KEPT, number)
             .mapToObj(port -> new AsyncEvent.OfPort(AsyncEventType.GID_CHANGE, port))
             .collect(Collectors.toCollection(ArrayList::new));
     expected.add(new AsyncEvent.OfDevice(AsyncEventType.DEVICE_FATAL, context.device()));

@@ -34,7 +34,7 @@ class UnknownCodesTest {
     try (FakeProvider provider = new FakeProvider();
         Context context = FakeDevices.of(provider).open()) {
       provider.internals().event(context.segment().address(), NEW, 0);
-      AsyncEvent event = context.asyncEvents().take();
+      AsyncEvent event = AsyncEvents.of(context).take();
       assertEquals(NEW, assertInstanceOf(AsyncEvent.Unknown.class, event).code());
       assertSame(AsyncEventType.UNKNOWN, event.type());
       assertTrue(event.toString().contains("97"), event::toString);

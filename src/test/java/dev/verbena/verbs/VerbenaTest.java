@@ -10,7 +10,7 @@ import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.Platform;
-import dev.verbena.verbs.Unsupported.Reason;
+import dev.verbena.verbs.Verbena.Unsupported.Reason;
 import java.io.IOException;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -38,7 +38,7 @@ class VerbenaTest {
 
   @Test
   void isSupportedAgreesWithItsReason() {
-    Optional<Unsupported> reason = Verbena.unsupportedReason();
+    Optional<Verbena.Unsupported> reason = Verbena.unsupportedReason();
     assertEquals(reason.isEmpty(), Verbena.isSupported());
     reason.ifPresent(r -> assertTrue(r.explanation().length() > 20, r.explanation()));
   }
@@ -52,7 +52,7 @@ class VerbenaTest {
 
   @Test
   void namesTheOperatingSystem() {
-    Unsupported reason =
+    Verbena.Unsupported reason =
         reason(new Platform("Windows 11", "amd64", 64, ByteOrder.LITTLE_ENDIAN), Providers::system);
     assertEquals(Reason.OPERATING_SYSTEM, reason.reason());
     assertTrue(reason.explanation().contains("Windows 11"), reason.explanation());
@@ -60,7 +60,7 @@ class VerbenaTest {
 
   @Test
   void namesTheProcessor() {
-    Unsupported reason =
+    Verbena.Unsupported reason =
         reason(new Platform("Linux", "s390x", 64, ByteOrder.BIG_ENDIAN), Providers::system);
     assertEquals(Reason.ARCHITECTURE, reason.reason());
     assertTrue(reason.explanation().contains("s390x"), reason.explanation());
@@ -68,10 +68,11 @@ class VerbenaTest {
 
   @Test
   void unsupportedReasonNamesTheMissingRequirement() {
-    Unsupported denied = reason(LINUX, new Failing(() -> new IllegalCallerException("flag")));
-    assertEquals(new Unsupported(Reason.NATIVE_ACCESS, "flag"), denied);
+    Verbena.Unsupported denied =
+        reason(LINUX, new Failing(() -> new IllegalCallerException("flag")));
+    assertEquals(new Verbena.Unsupported(Reason.NATIVE_ACCESS, "flag"), denied);
     VerbsException notFound = new VerbsException("dlopen libibverbs.so.1", Errno.ENOENT, "install");
-    Unsupported missing = reason(LINUX, new Failing(() -> notFound));
+    Verbena.Unsupported missing = reason(LINUX, new Failing(() -> notFound));
     assertEquals(Reason.LIBRARY, missing.reason());
     assertTrue(missing.explanation().startsWith(notFound.getMessage()), missing.explanation());
   }
@@ -88,7 +89,8 @@ class VerbenaTest {
           () -> {
             throw failure;
           };
-      assertEquals(new Unsupported(Reason.DEVICE, failure.getMessage()), reason(LINUX, system));
+      assertEquals(
+          new Verbena.Unsupported(Reason.DEVICE, failure.getMessage()), reason(LINUX, system));
     }
     assertEquals(
         Reason.NATIVE_ACCESS,
@@ -100,11 +102,11 @@ class VerbenaTest {
             .reason());
   }
 
-  private static Unsupported reason(Platform platform, Failing provider) {
+  private static Verbena.Unsupported reason(Platform platform, Failing provider) {
     return reason(platform, () -> provider);
   }
 
-  private static Unsupported reason(Platform platform, Supplier<Provider> system) {
+  private static Verbena.Unsupported reason(Platform platform, Supplier<Provider> system) {
     return Verbena.unsupportedReason(platform, system).orElseThrow();
   }
 }

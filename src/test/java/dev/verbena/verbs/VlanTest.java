@@ -95,9 +95,7 @@ class VlanTest {
     try (Context context = Device.named(NAME).open()) {
       CompletionQueue completions = context.createCompletionQueue(4);
       QueuePair queuePair =
-          context
-              .allocateProtectionDomain()
-              .queuePair(QueuePairType.RC)
+          QueuePair.builder(context.allocateProtectionDomain(), QueuePairType.RC)
               .completions(completions)
               .capacity(QueuePairCapacity.of(1))
               .create();

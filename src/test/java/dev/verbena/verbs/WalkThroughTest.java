@@ -43,7 +43,7 @@ class WalkThroughTest {
               AccessFlag.REMOTE_READ,
               AccessFlag.REMOTE_WRITE);
       CompletionQueue queue = context.createCompletionQueue(4);
-      QueuePair pair = domain.queuePair(QueuePairType.RC).completions(queue).create();
+      QueuePair pair = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
       pair.connect(pair.localAddress());
       assertEquals(QueuePairState.RTS, pair.state());
       SendList write = new SendList(1, 1);

@@ -27,11 +27,13 @@ class XrcDeviceTest {
   @DeviceTest
   void messagesGoToTheSharedReceiveQueueThatTheyName() {
     try (Pair pair = new Pair()) {
-      XrcDomain domain = Rig.orSkip(pair.b.context::openXrcDomain);
+      XrcDomain domain = Rig.orSkip(() -> XrcDomain.open(pair.b.context));
       CompletionQueue first = pair.b.context.createCompletionQueue(8);
       CompletionQueue second = pair.b.context.createCompletionQueue(8);
-      SharedReceiveQueue one = pair.b.domain.sharedReceiveQueue(4).xrc(domain, first).create();
-      SharedReceiveQueue two = pair.b.domain.sharedReceiveQueue(4).xrc(domain, second).create();
+      SharedReceiveQueue one =
+          SharedReceiveQueue.builder(pair.b.domain, 4).xrc(domain, first).create();
+      SharedReceiveQueue two =
+          SharedReceiveQueue.builder(pair.b.domain, 4).xrc(domain, second).create();
       connect(pair, domain);
       ReceiveList receive = new ReceiveList(1, 1);
       receive.local(0, pair.b.memory, 0, 64);
@@ -52,7 +54,7 @@ class XrcDeviceTest {
   @DeviceTest
   void unknownSharedReceiveQueueIsAnInvalidRequest() {
     try (Pair pair = new Pair()) {
-      connect(pair, Rig.orSkip(pair.b.context::openXrcDomain));
+      connect(pair, Rig.orSkip(() -> XrcDomain.open(pair.b.context)));
       pair.a.run(message(pair, 77), CompletionStatus.REM_INV_REQ_ERR);
     }
   }
@@ -62,17 +64,17 @@ class XrcDeviceTest {
   @On(value = SOFTWARE, reason = "the emulated NIC has no XRC domains of files")
   void aFileHasOneDomain(@TempDir Path directory) throws IOException {
     try (Context context = Rig.a().open()) {
-      Rig.orSkip(context::openXrcDomain);
+      Rig.orSkip(() -> XrcDomain.open(context));
       Path file = Files.createTempFile(directory, "xrc", null);
       Path link = Files.createLink(directory.resolve("link"), file);
-      assertEquals(Errno.EAGAIN, errno(() -> context.openXrcDomain(file)));
-      XrcDomain domain = context.openXrcDomain(file, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL);
+      assertEquals(Errno.EAGAIN, errno(() -> XrcDomain.open(context, file)));
+      XrcDomain domain = XrcDomain.open(context, file, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL);
       assertEquals(
           Errno.EINVAL,
-          errno(() -> context.openXrcDomain(link, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL)));
-      context.openXrcDomain(link).close();
+          errno(() -> XrcDomain.open(context, link, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL)));
+      XrcDomain.open(context, link).close();
       domain.close();
-      assertEquals(Errno.EAGAIN, errno(() -> context.openXrcDomain(link)));
+      assertEquals(Errno.EAGAIN, errno(() -> XrcDomain.open(context, link)));
     }
   }
 
@@ -83,7 +85,7 @@ class XrcDeviceTest {
   /** Connects the sending end of a with a receiving end of b. */
   private static void connect(Pair pair, XrcDomain domain) {
     pair.a.queuePair = pair.a.builder(QueuePairType.XRC_SEND).create();
-    pair.b.queuePair = domain.createQueuePair();
+    pair.b.queuePair = QueuePair.builder(domain).create();
     pair.connect();
   }
 

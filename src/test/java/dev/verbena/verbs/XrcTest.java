@@ -28,6 +28,7 @@ import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairAttributes;
 import dev.verbena.values.QueuePairState;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.values.RnrTimer;
@@ -146,13 +147,13 @@ class XrcTest extends FakeDeviceFixture {
   @Test
   void domainsAreOpened() throws IOException {
     Path file = file();
-    XrcDomain own = context.openXrcDomain();
+    XrcDomain own = XrcDomain.open(context);
     assertEquals(-1, ibv_xrcd_init_attr.fd(attr));
     assertEquals(0x40, ibv_xrcd_init_attr.oflags(attr), "O_CREAT");
-    XrcDomain shared = context.openXrcDomain(file, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL);
+    XrcDomain shared = XrcDomain.open(context, file, XrcDomainFlag.CREAT, XrcDomainFlag.EXCL);
     assertEquals(file, opened);
     assertEquals(0x40 | 0x80, ibv_xrcd_init_attr.oflags(attr), "O_CREAT and O_EXCL");
-    context.openXrcDomain(file);
+    XrcDomain.open(context, file);
     assertEquals(0, ibv_xrcd_init_attr.oflags(attr));
     assertEquals(
         rdma_h.IBV_XRCD_INIT_ATTR_FD() | rdma_h.IBV_XRCD_INIT_ATTR_OFLAGS(),
@@ -161,18 +162,18 @@ class XrcTest extends FakeDeviceFixture {
     own.close();
     assertFalse(own.isOpen());
     assertTrue(shared.isOpen());
-    assertThrows(IllegalStateException.class, own::createQueuePair);
+    assertThrows(IllegalStateException.class, () -> QueuePair.builder(own).create());
   }
 
   /** {@code ib_uverbs_open_xrcd} of the kernel keeps the inode, not the descriptor. */
   @Test
   void theFileOfADomainIsClosedAgain() throws IOException {
     Path file = file();
-    context.openXrcDomain(file, XrcDomainFlag.CREAT);
+    XrcDomain.open(context, file, XrcDomainFlag.CREAT);
     assertEquals(file, opened);
     assertEquals(0, Descriptors.of(file));
     refusal = new VerbsException("ibv_open_xrcd", Errno.EINVAL);
-    var thrown = assertThrows(VerbsException.class, () -> context.openXrcDomain(file));
+    var thrown = assertThrows(VerbsException.class, () -> XrcDomain.open(context, file));
     assertTrue(thrown.getMessage().contains(file.toString()), thrown.getMessage());
     assertEquals(0, Descriptors.of(file));
   }
@@ -180,7 +181,7 @@ class XrcTest extends FakeDeviceFixture {
   @Test
   void aFileThatCannotBeOpenedIsNamed() {
     Path none = files.resolve("none");
-    var thrown = assertThrows(VerbsException.class, () -> context.openXrcDomain(none));
+    var thrown = assertThrows(VerbsException.class, () -> XrcDomain.open(context, none));
     assertEquals(Errno.ENOENT, thrown.errno());
     assertEquals("open", thrown.function());
     assertTrue(thrown.getMessage().contains(none.toString()), thrown.getMessage());
@@ -192,9 +193,9 @@ class XrcTest extends FakeDeviceFixture {
 
   @Test
   void sharedReceiveQueuesAreNumbered() {
-    XrcDomain domain = context.openXrcDomain();
+    XrcDomain domain = XrcDomain.open(context);
     CompletionQueue completions = context.createCompletionQueue(4);
-    SharedReceiveQueue queue = pd.sharedReceiveQueue(8).xrc(domain, completions).create();
+    SharedReceiveQueue queue = SharedReceiveQueue.builder(pd, 8).xrc(domain, completions).create();
     assertSame(SharedReceiveQueueType.XRC, queue.type());
     assertEquals(rdma_h.IBV_SRQT_XRC(), ibv_srq_init_attr_ex.srq_type(attr));
     assertEquals(domain.segment(), ibv_srq_init_attr_ex.xrcd(attr));
@@ -212,22 +213,26 @@ class XrcTest extends FakeDeviceFixture {
 
   @Test
   void receivingEndIsModifiedAndQueried() {
-    QueuePair receiver = context.openXrcDomain().createQueuePair();
+    QueuePair receiver = QueuePair.builder(XrcDomain.open(context)).create();
     assertSame(QueuePairType.XRC_RECV, receiver.type());
     assertEquals(rdma_h.IBV_QP_INIT_ATTR_XRCD(), ibv_qp_init_attr_ex.comp_mask(attr));
     assertEquals(MemorySegment.NULL, ibv_qp_init_attr_ex.send_cq(attr));
     assertEquals(0x99, receiver.number());
     assertThrows(IllegalStateException.class, receiver::domain);
-    receiver.toInit().port(1).access(AccessFlag.REMOTE_WRITE).apply();
-    receiver
-        .toReadyToReceive()
-        .path(AddressVector.local(1, 5))
-        .pathMtu(Mtu.MTU_1024)
-        .destination(0x77)
-        .receivePsn(1)
-        .readsAsTarget(1)
-        .minRnrTimer(RnrTimer.DEFAULT)
-        .apply();
+    receiver.modify(
+        QueuePairAttributes.toInit(receiver.type())
+            .port(1)
+            .access(AccessFlag.REMOTE_WRITE)
+            .build());
+    receiver.modify(
+        QueuePairAttributes.toReadyToReceive(receiver.type())
+            .path(AddressVector.local(1, 5))
+            .pathMtu(Mtu.MTU_1024)
+            .destination(0x77)
+            .receivePsn(1)
+            .readsAsTarget(1)
+            .minRnrTimer(RnrTimer.DEFAULT)
+            .build());
     int init =
         rdma_h.IBV_QP_STATE()
             | rdma_h.IBV_QP_PKEY_INDEX()
@@ -249,8 +254,8 @@ class XrcTest extends FakeDeviceFixture {
 
   @Test
   void theReceivingEndIsOpenedAgain() throws IOException {
-    XrcDomain domain = context.openXrcDomain(file());
-    QueuePair receiver = domain.openQueuePair(0x99);
+    XrcDomain domain = XrcDomain.open(context, file());
+    QueuePair receiver = QueuePair.open(domain, 0x99);
     assertEquals(0x99, ibv_qp_open_attr.qp_num(attr));
     assertEquals(domain.segment(), ibv_qp_open_attr.xrcd(attr));
     assertEquals(rdma_h.IBV_QPT_XRC_RECV(), ibv_qp_open_attr.qp_type(attr));
@@ -260,7 +265,7 @@ class XrcTest extends FakeDeviceFixture {
             | rdma_h.IBV_QP_OPEN_ATTR_TYPE(),
         ibv_qp_open_attr.comp_mask(attr));
     assertSame(QueuePairType.XRC_RECV, receiver.type());
-    assertThrows(IllegalArgumentException.class, () -> domain.openQueuePair(1 << 24));
+    assertThrows(IllegalArgumentException.class, () -> QueuePair.open(domain, 1 << 24));
     domain.close();
     assertFalse(receiver.isOpen(), "unregistered with its domain");
   }
@@ -269,7 +274,7 @@ class XrcTest extends FakeDeviceFixture {
   void sendersNameTheQueue() {
     CompletionQueue completions = context.createCompletionQueue(4);
     QueuePair sender =
-        pd.queuePair(QueuePairType.XRC_SEND)
+        QueuePair.builder(pd, QueuePairType.XRC_SEND)
             .completions(completions)
             .sendOperations(SendOperation.SEND)
             .create();
@@ -281,18 +286,19 @@ class XrcTest extends FakeDeviceFixture {
         ibv_send_wr.qp_type.xrc.remote_srqn(ibv_send_wr.qp_type.xrc(ibv_send_wr.qp_type(posted))));
     assertEquals(1, sender.startPosting().send().sharedReceiveQueue(NUMBER).complete());
     assertEquals(List.of("start", "send", "srqn " + NUMBER, "data 0"), built);
-    assertThrows(IllegalArgumentException.class, () -> pd.queuePair(QueuePairType.XRC_RECV));
+    assertThrows(
+        IllegalArgumentException.class, () -> QueuePair.builder(pd, QueuePairType.XRC_RECV));
   }
 
   @DeviceTest
   @On(SOFT_ROCE)
   void softRoceHasNoXrc() {
     try (Pair pair = new Pair()) {
-      Refusal.of(pair.a.context::openXrcDomain, "does not support XRC");
+      Refusal.of(() -> XrcDomain.open(pair.a.context), "does not support XRC");
       Refusal.of(
-          () -> pair.a.context.openXrcDomain(files, XrcDomainFlag.CREAT), "does not support XRC");
+          () -> XrcDomain.open(pair.a.context, files, XrcDomainFlag.CREAT), "does not support XRC");
       Refusal.of(() -> pair.a.builder(QueuePairType.XRC_SEND).create(), "XRC_SEND");
-      SharedReceiveQueue plain = pair.a.domain.createSharedReceiveQueue(1);
+      SharedReceiveQueue plain = SharedReceiveQueue.create(pair.a.domain, 1);
       Refusal.of(plain::number);
       assertFalse(pair.a.context.deviceAttributes().has(DeviceCapability.XRC));
     }

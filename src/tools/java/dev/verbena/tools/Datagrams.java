@@ -57,8 +57,7 @@ final class Datagrams implements AutoCloseable {
       sent = context.createCompletionQueue(Link.DEPTH);
       received = context.createCompletionQueue(Link.DEPTH);
       queuePair =
-          domain
-              .queuePair(QueuePairType.UD)
+          QueuePair.builder(domain, QueuePairType.UD)
               .sendCompletions(sent)
               .receiveCompletions(received)
               .capacity(QueuePairCapacity.of(Link.DEPTH))

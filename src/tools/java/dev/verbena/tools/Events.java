@@ -3,6 +3,7 @@ package dev.verbena.tools;
 import dev.verbena.tools.command.Devices;
 import dev.verbena.tools.command.UdpDevice;
 import dev.verbena.verbs.AsyncEvent;
+import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.Context;
 import java.io.PrintWriter;
 import java.time.Duration;
@@ -47,7 +48,7 @@ final class Events implements Callable<Integer> {
     try (Context context = Devices.orFirst(name).open()) {
       out.println("watching " + context.device());
       for (long seen = 0; seen < count; seen++) {
-        AsyncEvent event = context.asyncEvents().poll(Duration.ofSeconds(seconds));
+        AsyncEvent event = AsyncEvents.of(context).poll(Duration.ofSeconds(seconds));
         if (event == null) {
           throw new IllegalStateException("no event within " + seconds + " s");
         }

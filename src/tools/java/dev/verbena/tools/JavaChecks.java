@@ -2,9 +2,9 @@ package dev.verbena.tools;
 
 import dev.verbena.VerbsException;
 import dev.verbena.cm.EventChannel;
-import dev.verbena.verbs.Unsupported;
-import dev.verbena.verbs.Unsupported.Reason;
 import dev.verbena.verbs.Verbena;
+import dev.verbena.verbs.Verbena.Unsupported;
+import dev.verbena.verbs.Verbena.Unsupported.Reason;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -118,7 +118,10 @@ public class Operations {
     }
 
     QueuePair pair(QueuePairCapacity capacity) {
-      return domain.queuePair(QueuePairType.RC).completions(queue).capacity(capacity).create();
+      return QueuePair.builder(domain, QueuePairType.RC)
+          .completions(queue)
+          .capacity(capacity)
+          .create();
     }
 
     static void connect(QueuePair left, QueuePair right) {

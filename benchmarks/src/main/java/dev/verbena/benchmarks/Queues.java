@@ -17,6 +17,7 @@ import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.ExtendedCompletionQueue;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ParentDomain;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairBuilder;
@@ -24,6 +25,7 @@ import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SendRequest;
 import dev.verbena.verbs.SharedReceiveQueue;
+import dev.verbena.verbs.ThreadDomain;
 import java.lang.foreign.Arena;
 
 /** Queue pairs that {@link DataPath} measures, and one that they are connected to. */
@@ -69,7 +71,7 @@ final class Queues implements AutoCloseable {
     base = other == null ? context.allocateProtectionDomain() : other.base;
     ProtectionDomain domain =
         choice.threadDomain
-            ? base.parentDomain().threadDomain(context.allocateThreadDomain()).create()
+            ? ParentDomain.builder(base).threadDomain(ThreadDomain.allocate(context)).create()
             : base;
     region = region(base);
     extended =
@@ -114,7 +116,7 @@ final class Queues implements AutoCloseable {
   }
 
   private SharedReceiveQueue shared(ProtectionDomain domain) {
-    SharedReceiveQueue.Builder builder = domain.sharedReceiveQueue(2 * REQUESTS);
+    SharedReceiveQueue.Builder builder = SharedReceiveQueue.builder(domain, 2 * REQUESTS);
     return isDirect ? builder.direct().create() : builder.create();
   }
 
@@ -125,8 +127,7 @@ final class Queues implements AutoCloseable {
           .queuePair(domain)
           .capacity(capacity.withSendSges(1).withReceiveSges(1));
     }
-    return domain
-        .queuePair(QueuePairType.RC)
+    return QueuePair.builder(domain, QueuePairType.RC)
         .capacity(
             capacity
                 .withReceiveRequests(2 * REQUESTS)

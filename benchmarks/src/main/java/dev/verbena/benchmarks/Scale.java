@@ -11,6 +11,7 @@ import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairBuilder;
 import dev.verbena.verbs.Resource;
 import java.io.IOException;
@@ -68,9 +69,7 @@ public final class Scale {
       return () -> parents.domain.registerMemory(memory, AccessFlag.LOCAL_WRITE);
     }
     QueuePairBuilder builder =
-        parents
-            .domain
-            .queuePair(QueuePairType.RC)
+        QueuePair.builder(parents.domain, QueuePairType.RC)
             .completions(parents.queue)
             .capacity(QueuePairCapacity.of(16));
     return builder::create;

@@ -19,6 +19,7 @@ import dev.verbena.values.AsyncEventType;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.AsyncEvent;
+import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
@@ -79,8 +80,10 @@ class FlightEventsTest {
       Context context = network.addDevice("soft0").open();
       ProtectionDomain domain = context.allocateProtectionDomain();
       CompletionQueue completions = context.createCompletionQueue(512);
-      QueuePair here = domain.queuePair(QueuePairType.RC).completions(completions).create();
-      QueuePair there = domain.queuePair(QueuePairType.RC).completions(completions).create();
+      QueuePair here =
+          QueuePair.builder(domain, QueuePairType.RC).completions(completions).create();
+      QueuePair there =
+          QueuePair.builder(domain, QueuePairType.RC).completions(completions).create();
       here.connect(there.localAddress());
       there.connect(here.localAddress());
       MemoryRegion region =
@@ -190,7 +193,7 @@ class FlightEventsTest {
             () -> {
               try (Pair pair = Pair.connected()) {
                 pair.writeWithWrongKey();
-                AsyncEvent event = pair.context.asyncEvents().take();
+                AsyncEvent event = AsyncEvents.of(pair.context).take();
                 assertEquals(AsyncEventType.QP_ACCESS_ERR, event.type());
               }
             });
@@ -321,8 +324,10 @@ class FlightEventsTest {
           CompletionChannel channel = context.createCompletionChannel();
           CompletionQueue completions = context.completionQueue(16).channel(channel).create();
           ProtectionDomain domain = context.allocateProtectionDomain();
-          QueuePair here = domain.queuePair(QueuePairType.RC).completions(completions).create();
-          QueuePair there = domain.queuePair(QueuePairType.RC).completions(completions).create()) {
+          QueuePair here =
+              QueuePair.builder(domain, QueuePairType.RC).completions(completions).create();
+          QueuePair there =
+              QueuePair.builder(domain, QueuePairType.RC).completions(completions).create()) {
         here.connect(there.localAddress());
         there.connect(here.localAddress());
         MemoryRegion region = domain.allocateMemory(4096, AccessFlag.LOCAL_WRITE);

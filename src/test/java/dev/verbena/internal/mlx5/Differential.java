@@ -121,7 +121,7 @@ final class Differential {
     World(boolean isDirect) {
       var queues = context.completionQueue(1023);
       queue = isDirect ? queues.direct().create() : queues.create();
-      var shareds = domain.sharedReceiveQueue(RECEIVES).maxSges(SGES);
+      var shareds = SharedReceiveQueue.builder(domain, RECEIVES).maxSges(SGES);
       shared = isDirect ? shareds.direct().create() : shareds.create();
       sharedMemory = QueueMemory.sharedReceiveQueue(functions, shared.segment().address());
       for (int i = 0; i < PAIRS.size(); i++) {
@@ -137,8 +137,7 @@ final class Differential {
     }
 
     private QueuePairBuilder builder(int pair) {
-      return domain
-          .queuePair(PAIRS.get(pair))
+      return QueuePair.builder(domain, PAIRS.get(pair))
           .completions(queue)
           .capacity(
               QueuePairCapacity.of(SENDS)
@@ -322,7 +321,7 @@ final class Differential {
     Armed(boolean isDirect) {
       CompletionQueue.Builder builder = context.completionQueue(15).channel(channel);
       queue = isDirect ? builder.direct().create() : builder.create();
-      queuePair = domain.queuePair(QueuePairType.RC).completions(queue).create();
+      queuePair = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
       queuePair.setup().access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
       queuePair.connect(queuePair.localAddress());
       // libmlx5 does not clean it any more, which only a reset would need.

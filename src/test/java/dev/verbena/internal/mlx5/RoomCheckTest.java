@@ -11,6 +11,7 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairAttributes;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.values.SendOperation;
@@ -84,16 +85,15 @@ class RoomCheckTest {
   /** A queue pair that is connected to itself; messages wait for a receive request. */
   private QueuePair queuePair(QueuePairType type, SendOperation... operations) {
     QueuePair queuePair =
-        domain
-            .queuePair(type)
+        QueuePair.builder(domain, type)
             .completions(completions)
             .capacity(QueuePairCapacity.of(8).withSendSges(4).withMaxInlineData(LENGTH))
             .sendOperations(operations)
             .create();
     if (type == QueuePairType.RAW_PACKET) {
       queuePair.setup().port(1).init();
-      queuePair.toReadyToReceive().apply();
-      queuePair.toReadyToSend().apply();
+      queuePair.modify(QueuePairAttributes.toReadyToReceive(queuePair.type()).build());
+      queuePair.modify(QueuePairAttributes.toReadyToSend(queuePair.type()).build());
     } else if (type == QueuePairType.UD) {
       queuePair.activate();
     } else {

@@ -2,8 +2,8 @@ package dev.verbena.tools.command;
 
 import dev.verbena.RdmaException;
 import dev.verbena.VerbsException;
-import dev.verbena.verbs.Unsupported;
 import dev.verbena.verbs.Verbena;
+import dev.verbena.verbs.Verbena.Unsupported;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.ConnectException;

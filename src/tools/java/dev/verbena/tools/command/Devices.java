@@ -1,8 +1,8 @@
 package dev.verbena.tools.command;
 
 import dev.verbena.verbs.Device;
-import dev.verbena.verbs.Unsupported;
 import dev.verbena.verbs.Verbena;
+import dev.verbena.verbs.Verbena.Unsupported;
 import java.util.List;
 
 /** The devices of this host, for programs that need at least one. */

@@ -92,8 +92,7 @@ public final class Link implements AutoCloseable {
   }
 
   private QueuePairBuilder builder() {
-    return domain
-        .queuePair(QueuePairType.RC)
+    return QueuePair.builder(domain, QueuePairType.RC)
         .completions(queue)
         .capacity(QueuePairCapacity.of(DEPTH));
   }

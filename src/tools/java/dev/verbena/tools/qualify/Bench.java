@@ -98,7 +98,9 @@ final class Bench implements AutoCloseable {
   }
 
   QueuePairBuilder builder(QueuePairType type) {
-    return domain.queuePair(type).completions(completions).capacity(QueuePairCapacity.of(16));
+    return QueuePair.builder(domain, type)
+        .completions(completions)
+        .capacity(QueuePairCapacity.of(16));
   }
 
   QueuePairBuilder peerBuilder(QueuePairType type) {

@@ -9,6 +9,7 @@ import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.MemoryWindowType;
 import dev.verbena.values.QueuePairType;
+import dev.verbena.verbs.DeviceMemory;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.MemoryWindow;
 import dev.verbena.verbs.SendList;
@@ -48,7 +49,7 @@ final class MemoryTrials {
         Capability.announcedBy(
             attributes -> attributes.maxDeviceMemory() > 0,
             "device memory",
-            bench -> bench.context.allocateDeviceMemory(64).close()));
+            bench -> DeviceMemory.allocate(bench.context, 64).close()));
   }
 
   private static void relaxedOrdering(Bench bench) {
@@ -88,7 +89,7 @@ final class MemoryTrials {
   }
 
   private static void windowOfType1(Bench bench) throws Exception {
-    MemoryWindow window = bench.domain.allocateMemoryWindow(MemoryWindowType.TYPE_1);
+    MemoryWindow window = MemoryWindow.allocate(bench.domain, MemoryWindowType.TYPE_1);
     Pair pair = bench.pair(QueuePairType.RC);
     MemoryRegion region = bindable(bench);
     window.bind(pair.peer(), 1, binding(region));
@@ -97,7 +98,7 @@ final class MemoryTrials {
   }
 
   private static void windowOfType2(Bench bench) throws Exception {
-    MemoryWindow window = bench.domain.allocateMemoryWindow(MemoryWindowType.TYPE_2);
+    MemoryWindow window = MemoryWindow.allocate(bench.domain, MemoryWindowType.TYPE_2);
     Pair pair = bench.pair(QueuePairType.RC);
     MemoryRegion region = bindable(bench);
     int rkey = MemoryWindow.nextKey(window.rkey());

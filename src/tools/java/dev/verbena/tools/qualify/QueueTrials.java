@@ -17,6 +17,8 @@ import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SharedReceiveQueue;
+import dev.verbena.verbs.ThreadDomain;
+import dev.verbena.verbs.WorkQueue;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -47,13 +49,13 @@ final class QueueTrials {
         Capability.announcedBy(
             attributes -> attributes.has(DeviceCapability.SRQ_RESIZE),
             "shared receive queue, resized",
-            bench -> bench.domain.createSharedReceiveQueue(16).resize(32)),
+            bench -> SharedReceiveQueue.create(bench.domain, 16).resize(32)),
         Capability.announcedBy(
             attributes -> attributes.maxSharedReceiveQueues() > 0,
             "shared receive queue, limit",
             QueueTrials::limit),
         Capability.of("queue pair, SQD", QueueTrials::drain),
-        Capability.of("thread domain", bench -> bench.context.allocateThreadDomain().close()),
+        Capability.of("thread domain", bench -> ThreadDomain.allocate(bench.context).close()),
         Capability.announcedBy(
             attributes -> attributes.maxMulticastGroups() > 0,
             "multicast, attach and detach",
@@ -62,16 +64,17 @@ final class QueueTrials {
             attributes -> attributes.maxReceiveWorkQueues() > 0,
             "receive work queue",
             bench ->
-                bench.domain.workQueue().completions(bench.completions).maxRequests(16).create()),
+                WorkQueue.builder(bench.domain)
+                    .completions(bench.completions)
+                    .maxRequests(16)
+                    .create()),
         Capability.of(
             "raw packet queue pair", bench -> bench.builder(QueuePairType.RAW_PACKET).create()),
         Capability.announcedBy(
             attributes -> attributes.tagMatching().maxTags() > 0,
             "tag matching",
             bench ->
-                bench
-                    .domain
-                    .sharedReceiveQueue(16)
+                SharedReceiveQueue.builder(bench.domain, 16)
                     .tagMatching(bench.completions)
                     .maxTags(4)
                     .maxTagOperations(4)
@@ -120,7 +123,7 @@ final class QueueTrials {
   }
 
   private static void limit(Bench bench) {
-    SharedReceiveQueue queue = bench.domain.createSharedReceiveQueue(16);
+    SharedReceiveQueue queue = SharedReceiveQueue.create(bench.domain, 16);
     // With fewer receives than the limit, the event would come at once and clear it.
     for (int i = 0; i < 8; i++) {
       bench.receive(queue, LENGTH);

@@ -164,18 +164,18 @@ final class TransportTrials {
   }
 
   private static void sharedReceiveQueue(Bench bench) throws Exception {
-    SharedReceiveQueue queue = bench.domain.createSharedReceiveQueue(16);
+    SharedReceiveQueue queue = SharedReceiveQueue.create(bench.domain, 16);
     QueuePair peer = bench.peerBuilder(QueuePairType.RC).sharedReceiveQueue(queue).create();
     Pair pair = bench.connected(bench.builder(QueuePairType.RC).create(), peer);
     var _ = bench.deliver(pair.queuePair(), bench.send(LENGTH), queue, 0, LENGTH);
   }
 
   private static void xrc(Bench bench) throws Exception {
-    XrcDomain xrc = bench.context.openXrcDomain();
+    XrcDomain xrc = XrcDomain.open(bench.context);
     SharedReceiveQueue queue =
-        bench.domain.sharedReceiveQueue(4).xrc(xrc, bench.peerCompletions).create();
+        SharedReceiveQueue.builder(bench.domain, 4).xrc(xrc, bench.peerCompletions).create();
     QueuePair sender = bench.builder(QueuePairType.XRC_SEND).create();
-    bench.connect(sender, xrc.createQueuePair());
+    bench.connect(sender, QueuePair.builder(xrc).create());
     SendList list = bench.send(LENGTH);
     list.sharedReceiveQueue(0, queue.number());
     var _ = bench.deliver(sender, list, queue, 0, LENGTH);

@@ -83,9 +83,7 @@ final class BridgeCm extends RdmaCm {
     QueuePairBuilder builder =
         Failures.io(
             () ->
-                domain
-                    .domain()
-                    .queuePair(type(attr.getQp_type()))
+                QueuePair.builder(domain.domain(), type(attr.getQp_type()))
                     .sendCompletions(sends.queue())
                     .receiveCompletions(receives.queue())
                     .capacity(capacity(attr.cap())));

@@ -109,8 +109,7 @@ final class Cost {
   }
 
   private static QueuePair pair(ProtectionDomain domain, CompletionQueue queue) {
-    return domain
-        .queuePair(QueuePairType.RC)
+    return QueuePair.builder(domain, QueuePairType.RC)
         .capacity(QueuePairCapacity.of(2 * REQUESTS))
         .completions(queue)
         .create();
