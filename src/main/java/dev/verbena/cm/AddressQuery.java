@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.NativeFlag;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
@@ -34,7 +35,7 @@ import org.jspecify.annotations.Nullable;
 public final class AddressQuery {
   private final String node;
   private final String service;
-  private final Set<AddressInfoFlag> flags = EnumSet.noneOf(AddressInfoFlag.class);
+  private final Set<AddressInfo.Flag> flags = EnumSet.noneOf(AddressInfo.Flag.class);
   private int family;
   private QueuePairType queuePairType;
   private PortSpace portSpace;
@@ -73,30 +74,12 @@ public final class AddressQuery {
   }
 
   /**
-   * Requests an address to listen on ({@code RAI_PASSIVE}).
-   *
-   * @return this
-   */
-  public AddressQuery passive() {
-    return flag(AddressInfoFlag.PASSIVE);
-  }
-
-  /**
-   * Declares the node to be a numeric address: no name resolution ({@code RAI_NUMERICHOST}).
-   *
-   * @return this
-   */
-  public AddressQuery numericHost() {
-    return flag(AddressInfoFlag.NUMERICHOST);
-  }
-
-  /**
-   * Adds a flag.
+   * Adds a flag, such as {@link AddressInfo.Flag#PASSIVE} for an address to listen on.
    *
    * @param flag the flag
    * @return this
    */
-  public AddressQuery flag(AddressInfoFlag flag) {
+  public AddressQuery flag(AddressInfo.Flag flag) {
     flags.add(flag);
     return this;
   }
@@ -108,7 +91,7 @@ public final class AddressQuery {
    */
   public AddressQuery ipv4() {
     family = SocketAddresses.AF_INET;
-    return flag(AddressInfoFlag.FAMILY);
+    return flag(AddressInfo.Flag.FAMILY);
   }
 
   /**
@@ -118,7 +101,7 @@ public final class AddressQuery {
    */
   public AddressQuery ipv6() {
     family = SocketAddresses.AF_INET6;
-    return flag(AddressInfoFlag.FAMILY);
+    return flag(AddressInfo.Flag.FAMILY);
   }
 
   /**
@@ -185,7 +168,8 @@ public final class AddressQuery {
     Librdmacm rdmacm = Providers.system().rdmacm();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
-      rdmacm.rdma_getaddrinfo(node(arena), service(arena), hints(arena), result.address());
+      rdmacm.rdma_getaddrinfo(
+          string(node, arena), string(service, arena), hints(arena), result.address());
       return copyAndFree(rdmacm, result);
     }
   }
@@ -203,7 +187,8 @@ public final class AddressQuery {
       // Not while holding the lock of the channel: name resolution may take long.
       id.callWithoutChannel(
           (rdmacm, pointer) ->
-              rdmacm.rdma_resolve_addrinfo(pointer, node(arena), service(arena), hints(arena)));
+              rdmacm.rdma_resolve_addrinfo(
+                  pointer, string(node, arena), string(service, arena), hints(arena)));
     } catch (VerbsException e) {
       throw Explanation.add(e, "resolving " + this);
     }
@@ -237,15 +222,7 @@ public final class AddressQuery {
     }
   }
 
-  private long node(Arena arena) {
-    return string(node, arena);
-  }
-
-  private long service(Arena arena) {
-    return string(service, arena);
-  }
-
-  private static long string(String text, Arena arena) {
+  private static long string(@Nullable String text, Arena arena) {
     return text == null ? 0 : arena.allocateFrom(text).address();
   }
 
@@ -261,7 +238,7 @@ public final class AddressQuery {
       return 0;
     }
     MemorySegment hints = rdma_addrinfo.allocate(arena);
-    rdma_addrinfo.ai_flags(hints, AddressInfoFlag.mask(flags));
+    rdma_addrinfo.ai_flags(hints, (int) NativeFlag.mask(flags));
     rdma_addrinfo.ai_family(hints, family);
     rdma_addrinfo.ai_qp_type(hints, queuePairType == null ? 0 : queuePairType.code());
     rdma_addrinfo.ai_port_space(hints, portSpace == null ? 0 : portSpace.code());

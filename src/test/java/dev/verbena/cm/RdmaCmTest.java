@@ -746,7 +746,8 @@ class RdmaCmTest {
   @Needs(ADDRESSES)
   void resolvesNames() throws InterruptedException {
     String host = Rig.addressB().getHostAddress();
-    AddressInfo v4 = AddressQuery.of(host, "7471").numericHost().resolve(SOON).getFirst();
+    AddressInfo v4 =
+        AddressQuery.of(host, "7471").flag(AddressInfo.Flag.NUMERICHOST).resolve(SOON).getFirst();
     assertEquals(new InetSocketAddress(Rig.addressB(), 7471), v4.destination().orElseThrow());
     assertEquals(Optional.of(PortSpace.TCP), v4.portSpace());
     assertFalse(v4.isPassive());
@@ -764,14 +765,21 @@ class RdmaCmTest {
     assertEquals(Optional.of(PortSpace.UDP), v6.portSpace());
 
     AddressInfo passive =
-        AddressQuery.of(null, "7471").passive().portSpace(PortSpace.TCP).resolve(SOON).getFirst();
+        AddressQuery.of(null, "7471")
+            .flag(AddressInfo.Flag.PASSIVE)
+            .portSpace(PortSpace.TCP)
+            .resolve(SOON)
+            .getFirst();
     assertTrue(passive.isPassive());
     assertEquals(7471, passive.source().orElseThrow().getPort());
 
     var unknown =
         assertThrows(
             VerbsException.class,
-            () -> AddressQuery.of("no such name", "7471").numericHost().resolve(SOON));
+            () ->
+                AddressQuery.of("no such name", "7471")
+                    .flag(AddressInfo.Flag.NUMERICHOST)
+                    .resolve(SOON));
     assertTrue(unknown.getMessage().contains("no such name"), unknown.getMessage());
     var nowhere =
         assertThrows(

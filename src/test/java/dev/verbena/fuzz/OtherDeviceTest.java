@@ -551,26 +551,14 @@ class OtherDeviceTest {
         "Connection.read(MemoryRegion, long, long, RemoteMemory, long)",
         () -> connection.read(region, 0, 8, remote, 0));
     calls.put(
-        "Connection.read(MemoryRegion, long, long, RemoteMemory, long, Duration)",
-        () -> connection.read(region, 0, 8, remote, 0, SOON));
-    calls.put(
         "Connection.postRead(MemoryRegion, long, long, RemoteMemory, long)",
         () -> connection.postRead(region, 0, 8, remote, 0));
     calls.put(
         "Connection.write(MemoryRegion, long, long, RemoteMemory, long)",
         () -> connection.write(region, 0, 8, remote, 0));
     calls.put(
-        "Connection.write(MemoryRegion, long, long, RemoteMemory, long, Duration)",
-        () -> connection.write(region, 0, 8, remote, 0, SOON));
-    calls.put(
         "Connection.postWrite(MemoryRegion, long, long, RemoteMemory, long)",
         () -> connection.postWrite(region, 0, 8, remote, 0));
-    calls.put(
-        "Connection.postRead(MemoryRegion, long, long, RemoteMemory, long, Duration)",
-        () -> connection.postRead(region, 0, 8, remote, 0, SOON));
-    calls.put(
-        "Connection.postWrite(MemoryRegion, long, long, RemoteMemory, long, Duration)",
-        () -> connection.postWrite(region, 0, 8, remote, 0, SOON));
     transfers(connection.transfers(), other);
   }
 
@@ -725,7 +713,9 @@ class OtherDeviceTest {
         Side other = new Side(hosts.clientContext())) {
       String address = hosts.serverAddress().getHostAddress();
       for (AddressQuery query :
-          List.of(AddressQuery.of(address, "7471"), AddressQuery.of(address, "7471").passive())) {
+          List.of(
+              AddressQuery.of(address, "7471"),
+              AddressQuery.of(address, "7471").flag(AddressInfo.Flag.PASSIVE))) {
         for (QueuePairCapacity capacity : new QueuePairCapacity[] {null, QueuePairCapacity.of(1)}) {
           hosts.call(
               () -> {
