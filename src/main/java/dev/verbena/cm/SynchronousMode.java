@@ -58,8 +58,7 @@ public final class SynchronousMode {
     Librdmacm rdmacm =
         Providers.reaching(info.source().orElse(null), info.destination().orElse(null)).rdmacm();
     try (Arena arena = Arena.ofConfined()) {
-      // librdmacm creates the queue pairs of requests; that of an active side is created below,
-      // when
+      // librdmacm creates the queue pairs of requests; that of an active side is created below, when
       // the device is known.
       boolean passive = info.isPassive();
       MemorySegment attr =
