@@ -1,7 +1,7 @@
 package dev.verbena.soft.cm;
 
-import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.ManagementHandler;
+import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Engine;
@@ -189,7 +189,7 @@ final class CmAgent implements ManagementHandler {
 
   private void send(SoftPort port, Gids from, Gids to, CmDatagram datagram) {
     Packet packet = device.packets.take().reset(Opcode.UD | Opcode.SEND_ONLY, 1, 0);
-    new AddressVector(port, from, to, 0, 64, 0, 0).address(packet);
+    new SoftAddressVector(port, from, to, 0, 64, 0, 0).address(packet);
     packet.queueKey = ManagementDatagram.QUEUE_KEY;
     packet.sourceNumber = 1;
     packet.length = ManagementDatagram.LENGTH;

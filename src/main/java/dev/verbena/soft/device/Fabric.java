@@ -16,7 +16,7 @@ public interface Fabric {
    * Whether packets along a path are handed to a queue pair of this network at once: neither held
    * by a fault nor sent over the link.
    */
-  boolean deliversAtOnce(AddressVector path);
+  boolean deliversAtOnce(SoftAddressVector path);
 
   /** Returns the port with a GID; null if there is none. */
   @Nullable SoftPort port(long gidHigh, long gidLow);

@@ -10,7 +10,7 @@ public final class SoftSharedQueue extends SoftObject {
   private static final long HANDLE = Abi.current().offsetOf(ibv_srq.layout(), "handle");
 
   public final SoftDomain domain;
-  public final ReceiveQueue requests;
+  public final SoftReceiveQueue requests;
 
   /** The number of an XRC shared receive queue, or 0. */
   public final int number;
@@ -37,7 +37,7 @@ public final class SoftSharedQueue extends SoftObject {
   public SoftSharedQueue(
       SoftDomain domain,
       CStruct struct,
-      ReceiveQueue requests,
+      SoftReceiveQueue requests,
       @Nullable SoftXrcDomain xrcDomain,
       @Nullable SoftCompletionQueue completionQueue,
       @Nullable TagList tags) {

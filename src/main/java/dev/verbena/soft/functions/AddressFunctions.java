@@ -6,10 +6,10 @@ import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftAddressHandle;
+import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftDomain;
@@ -25,7 +25,7 @@ final class AddressFunctions {
 
   public long ibv_create_ah(long pd, long attributes) {
     SoftDomain domain = MemoryFunctions.domain("ibv_create_ah", pd);
-    AddressVector vector = AddressVector.read("ibv_create_ah", domain.device, attributes);
+    SoftAddressVector vector = SoftAddressVector.read("ibv_create_ah", domain.device, attributes);
     return Registry.create(
         domain.device,
         () -> {
@@ -90,7 +90,7 @@ final class AddressFunctions {
   public void ibv_resolve_eth_l2_from_gid(long context, long attributes, long mac, long vlan) {
     String function = "ibv_resolve_eth_l2_from_gid";
     SoftDevice device = Registry.at(function, context, SoftContext.class).device;
-    AddressVector vector = AddressVector.read(function, device, attributes);
+    SoftAddressVector vector = SoftAddressVector.read(function, device, attributes);
     SoftPort port =
         device.engine.locked(
             () -> device.fabric.port(vector.destination().high(), vector.destination().low()));

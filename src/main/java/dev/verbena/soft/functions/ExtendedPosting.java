@@ -11,8 +11,8 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.ScatterList;
 import dev.verbena.soft.transport.SendQueue;
-import dev.verbena.soft.transport.SendRequest;
 import dev.verbena.soft.transport.SoftQueuePair;
+import dev.verbena.soft.transport.SoftSendRequest;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -152,16 +152,16 @@ final class ExtendedPosting {
   }
 
   /** Begins a request; the result is never null, but may be one that is not posted. */
-  private static SendRequest begin(long address, int opcode) {
+  private static SoftSendRequest begin(long address, int opcode) {
     SendQueue sends = queue(address);
     if (sends.isFull(sends.pending) || SoftQueuePair.at(address).device.queuesFull) {
       fail(sends, Errno.ENOMEM);
-      sends.current = new SendRequest(1, 0, 0);
+      sends.current = new SoftSendRequest(1, 0, 0);
     } else {
       sends.current = sends.free(sends.pending);
       sends.pending++;
     }
-    SendRequest request = sends.current;
+    SoftSendRequest request = sends.current;
     request.wrId = Memory.getLong(address + WR_ID);
     request.flags = Memory.getInt(address + WR_FLAGS) & ~rdma_h.IBV_SEND_INLINE();
     request.opcode = opcode;
@@ -178,15 +178,15 @@ final class ExtendedPosting {
   }
 
   /** The request that is being built, or null if something failed before. */
-  private static @Nullable SendRequest current(SendQueue sends) {
+  private static @Nullable SoftSendRequest current(SendQueue sends) {
     if (sends.current == null) {
       fail(sends, Errno.EINVAL);
     }
     return sends.pendingError == 0 ? sends.current : null;
   }
 
-  private static SendRequest remote(long address, int opcode, int key, long remote) {
-    SendRequest request = begin(address, opcode);
+  private static SoftSendRequest remote(long address, int opcode, int key, long remote) {
+    SoftSendRequest request = begin(address, opcode);
     request.remoteKey = key;
     request.remoteAddress = remote;
     return request;
@@ -199,9 +199,9 @@ final class ExtendedPosting {
   public static void wr_send_tso(long address, long header, short headerSize, short segmentSize) {
     begin(address, rdma_h.IBV_WR_TSO());
     SendQueue sends = queue(address);
-    SendRequest request = current(sends); // A request that is not posted has no buffer.
+    SoftSendRequest request = current(sends); // A request that is not posted has no buffer.
     if (request != null) {
-      int errno = Posting.takeHeader(sends, request, header, headerSize, segmentSize);
+      int errno = ListPosting.takeHeader(sends, request, header, headerSize, segmentSize);
       if (errno != 0) {
         fail(sends, errno);
       }
@@ -230,7 +230,7 @@ final class ExtendedPosting {
 
   public static void wr_atomic_cmp_swp(
       long address, int key, long remote, long compare, long swap) {
-    SendRequest request = remote(address, rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP(), key, remote);
+    SoftSendRequest request = remote(address, rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP(), key, remote);
     request.compareAdd = compare;
     request.swap = swap;
   }
@@ -240,14 +240,14 @@ final class ExtendedPosting {
   }
 
   public static void wr_atomic_write(long address, int key, long remote, long data) {
-    SendRequest request = remote(address, rdma_h.IBV_WR_ATOMIC_WRITE(), key, remote);
+    SoftSendRequest request = remote(address, rdma_h.IBV_WR_ATOMIC_WRITE(), key, remote);
     request.atomicValue = Memory.getLong(data);
     request.hasAtomicValue = true;
   }
 
   public static void wr_flush(
       long address, int key, long remote, long length, byte type, byte level) {
-    SendRequest request = remote(address, rdma_h.IBV_WR_FLUSH(), key, remote);
+    SoftSendRequest request = remote(address, rdma_h.IBV_WR_FLUSH(), key, remote);
     request.bindLength = length;
     request.flushType = type;
     request.flushLevel = level;
@@ -258,9 +258,9 @@ final class ExtendedPosting {
   }
 
   public static void wr_bind_mw(long address, long mw, int key, long info) {
-    SendRequest request = begin(address, rdma_h.IBV_WR_BIND_MW());
+    SoftSendRequest request = begin(address, rdma_h.IBV_WR_BIND_MW());
     try {
-      request.window = Posting.window(mw);
+      request.window = ListPosting.window(mw);
       request.bindKey = key;
       request.readBindInfo(info);
     } catch (VerbsException e) {
@@ -270,7 +270,7 @@ final class ExtendedPosting {
 
   public static void wr_set_sge(long address, int key, long local, int length) {
     SendQueue sends = queue(address);
-    SendRequest request = current(sends);
+    SoftSendRequest request = current(sends);
     if (request != null) {
       request.elements.clear();
       if (request.elements.capacity() == 0) {
@@ -283,7 +283,7 @@ final class ExtendedPosting {
 
   public static void wr_set_sge_list(long address, long count, long list) {
     SendQueue sends = queue(address);
-    SendRequest request = current(sends);
+    SoftSendRequest request = current(sends);
     if (request != null) {
       if (!sends.takesElements(request, count)) {
         fail(sends, Errno.EINVAL);
@@ -295,7 +295,7 @@ final class ExtendedPosting {
 
   public static void wr_set_inline_data(long address, long data, long length) {
     SendQueue sends = queue(address);
-    SendRequest request = current(sends);
+    SoftSendRequest request = current(sends);
     if (request != null) {
       request.inlineLength = 0;
       appendInline(sends, request, data, length);
@@ -304,7 +304,7 @@ final class ExtendedPosting {
 
   public static void wr_set_inline_data_list(long address, long count, long list) {
     SendQueue sends = queue(address);
-    SendRequest request = current(sends);
+    SoftSendRequest request = current(sends);
     if (request != null) {
       request.inlineLength = 0;
       for (long i = 0; i < count && sends.pendingError == 0; i++) {
@@ -318,7 +318,8 @@ final class ExtendedPosting {
     }
   }
 
-  private static void appendInline(SendQueue sends, SendRequest request, long data, long length) {
+  private static void appendInline(
+      SendQueue sends, SoftSendRequest request, long data, long length) {
     if (length < 0
         || request.inlineLength + length > sends.maxInline
         || !sends.takesInline(request)) {
@@ -331,9 +332,9 @@ final class ExtendedPosting {
 
   public static void wr_set_ud_addr(long address, long ah, int number, int key) {
     SendQueue sends = queue(address);
-    SendRequest request = current(sends);
+    SoftSendRequest request = current(sends);
     if (request != null) {
-      request.handle = Posting.addressHandle(ah);
+      request.handle = ListPosting.addressHandle(ah);
       request.remoteQueuePair = number;
       request.remoteQueueKey = key;
       if (request.handle == null) {
@@ -343,7 +344,7 @@ final class ExtendedPosting {
   }
 
   public static void wr_set_xrc_srqn(long address, int number) {
-    SendRequest request = current(queue(address));
+    SoftSendRequest request = current(queue(address));
     if (request != null) {
       request.sharedQueue = number;
     }

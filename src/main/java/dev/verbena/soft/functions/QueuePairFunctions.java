@@ -10,10 +10,10 @@ import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
 import dev.verbena.raw.ibv_qp_rate_limit_attr;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.Profile;
 import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
@@ -273,13 +273,13 @@ final class QueuePairFunctions {
       queuePair.device.profile.requireConnection(function, next);
     }
     checkValues(queuePair, attr, mask);
-    AddressVector path = queuePair.path;
+    SoftAddressVector path = queuePair.path;
     if ((mask & rdma_h.IBV_QP_AV()) != 0) {
-      path = AddressVector.read(function, queuePair.device, attr.addressOf("ah_attr"));
+      path = SoftAddressVector.read(function, queuePair.device, attr.addressOf("ah_attr"));
     }
     if ((mask & rdma_h.IBV_QP_ALT_PATH()) != 0) {
       queuePair.alternatePath =
-          AddressVector.read(function, queuePair.device, attr.addressOf("alt_ah_attr"));
+          SoftAddressVector.read(function, queuePair.device, attr.addressOf("alt_ah_attr"));
       copy(attr, queuePair.attributes, "alt_port_num");
       copy(attr, queuePair.attributes, "alt_timeout");
       copy(attr, queuePair.attributes, "alt_pkey_index");
@@ -439,17 +439,17 @@ final class QueuePairFunctions {
   public int post_send(long address, long wr, long badWr) {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
     return queuePair == null
-        ? Posting.refuse(Errno.EINVAL, wr, badWr)
-        : Posting.send(queuePair, wr, badWr);
+        ? ListPosting.refuse(Errno.EINVAL, wr, badWr)
+        : ListPosting.send(queuePair, wr, badWr);
   }
 
   /** The pointer behind {@code ibv_post_recv}. */
   public int post_recv(long address, long wr, long badWr) {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
     if (queuePair == null || queuePair.state == rdma_h.IBV_QPS_RESET()) {
-      return Posting.refuse(Errno.EINVAL, wr, badWr);
+      return ListPosting.refuse(Errno.EINVAL, wr, badWr);
     }
-    int errno = Posting.receive(queuePair.device, queuePair.receives, wr, badWr);
+    int errno = ListPosting.receive(queuePair.device, queuePair.receives, wr, badWr);
     if (queuePair.state == rdma_h.IBV_QPS_ERR()) {
       queuePair.device.engine.request(queuePair.task);
     }

@@ -7,11 +7,11 @@ import dev.verbena.raw.ibv_srq_attr;
 import dev.verbena.raw.ibv_srq_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
-import dev.verbena.soft.device.ReceiveQueue;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.device.SoftReceiveQueue;
 import dev.verbena.soft.device.SoftSharedQueue;
 import dev.verbena.soft.device.SoftXrcDomain;
 import dev.verbena.soft.device.TagList;
@@ -49,7 +49,7 @@ final class SharedQueueFunctions {
     }
     CStruct struct =
         domain.struct(ibv_srq.layout()).putLong("srq_context", init.getLong("srq_context"));
-    ReceiveQueue requests = new ReceiveQueue(capacity, elements);
+    SoftReceiveQueue requests = new SoftReceiveQueue(capacity, elements);
     return Registry.create(
         domain.device,
         () -> new SoftSharedQueue(domain, struct, requests, xrcDomain, completions, tags));
@@ -96,7 +96,7 @@ final class SharedQueueFunctions {
   public int post_srq_recv(long address, long wr, long badWr) {
     SoftSharedQueue queue = SoftSharedQueue.at(address);
     return queue == null
-        ? Posting.refuse(Errno.EINVAL, wr, badWr)
-        : Posting.receive(queue.device, queue.requests, wr, badWr);
+        ? ListPosting.refuse(Errno.EINVAL, wr, badWr)
+        : ListPosting.receive(queue.device, queue.requests, wr, badWr);
   }
 }

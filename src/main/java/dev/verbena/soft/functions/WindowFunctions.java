@@ -10,8 +10,8 @@ import dev.verbena.soft.device.SoftDomain;
 import dev.verbena.soft.device.SoftRegion;
 import dev.verbena.soft.device.SoftWindow;
 import dev.verbena.soft.transport.SendQueue;
-import dev.verbena.soft.transport.SendRequest;
 import dev.verbena.soft.transport.SoftQueuePair;
+import dev.verbena.soft.transport.SoftSendRequest;
 
 /** Memory windows. */
 final class WindowFunctions {
@@ -48,7 +48,7 @@ final class WindowFunctions {
       if (sends.isFull(0) || queuePair.device.queuesFull) {
         return Errno.ENOMEM;
       }
-      SendRequest request = sends.free(0);
+      SoftSendRequest request = sends.free(0);
       request.wrId = asked.getLong("wr_id");
       request.opcode = rdma_h.IBV_WR_BIND_MW();
       request.flags = asked.getInt("send_flags");

@@ -9,12 +9,12 @@ import dev.verbena.raw.ibv_wq_attr;
 import dev.verbena.raw.ibv_wq_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
-import dev.verbena.soft.device.ReceiveQueue;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.device.SoftReceiveQueue;
 import dev.verbena.soft.transport.SoftIndirectionTable;
 import dev.verbena.soft.transport.SoftWorkQueue;
 
@@ -72,7 +72,7 @@ final class WorkQueueFunctions {
                   .putLong("post_recv", Pointers.to("post_wq_recv").address());
           SoftWorkQueue made =
               new SoftWorkQueue(
-                  domain, struct, completions, new ReceiveQueue(requests, elements), number);
+                  domain, struct, completions, new SoftReceiveQueue(requests, elements), number);
           made.flags(flags);
           return made;
         });
@@ -121,9 +121,9 @@ final class WorkQueueFunctions {
   public int post_wq_recv(long address, long wr, long badWr) {
     SoftWorkQueue queue = SoftWorkQueue.at(address);
     if (queue == null || queue.state == rdma_h.IBV_WQS_RESET()) {
-      return Posting.refuse(Errno.EINVAL, wr, badWr);
+      return ListPosting.refuse(Errno.EINVAL, wr, badWr);
     }
-    int errno = Posting.receive(queue.device, queue.receives, wr, badWr);
+    int errno = ListPosting.receive(queue.device, queue.receives, wr, badWr);
     if (queue.state == rdma_h.IBV_WQS_ERR()) {
       queue.device.engine.locked(queue::flush);
     }

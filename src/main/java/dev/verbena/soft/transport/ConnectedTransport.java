@@ -4,7 +4,7 @@ import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
 
 /** The reliable connection (RC) service: a requester and a responder. */
-final class ConnectedTransport implements Transport {
+final class ConnectedTransport implements TransportService {
   private final Requester requester;
   private final Responder responder;
 

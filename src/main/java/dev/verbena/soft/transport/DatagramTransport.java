@@ -2,7 +2,7 @@ package dev.verbena.soft.transport;
 
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.device.GlobalRoute;
+import dev.verbena.soft.device.ReceivedGrh;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.Psn;
@@ -34,7 +34,7 @@ final class DatagramTransport extends UnconnectedTransport {
   }
 
   @Override
-  int send(SendRequest request) {
+  int send(SoftSendRequest request) {
     if (!request.isSend()
         || request.opcode == rdma_h.IBV_WR_SEND_WITH_INV()
         || request.handle == null
@@ -75,7 +75,7 @@ final class DatagramTransport extends UnconnectedTransport {
     if (packet.queueKey != queueKey || !receiver.open(0)) {
       return;
     }
-    int status = receiver.append(header(packet), GlobalRoute.SIZE);
+    int status = receiver.append(header(packet), ReceivedGrh.SIZE);
     if (status == 0) {
       status = receiver.append(packet.payload, packet.length);
     }
@@ -95,8 +95,8 @@ final class DatagramTransport extends UnconnectedTransport {
   private final Packet scratch = new Packet();
 
   private long header(Packet packet) {
-    Memory.at(scratch.payload, GlobalRoute.SIZE).fill((byte) 0);
-    GlobalRoute.write(packet, scratch.payload);
+    Memory.at(scratch.payload, ReceivedGrh.SIZE).fill((byte) 0);
+    ReceivedGrh.write(packet, scratch.payload);
     return scratch.payload;
   }
 }

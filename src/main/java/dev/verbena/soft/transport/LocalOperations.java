@@ -10,14 +10,14 @@ final class LocalOperations {
   private LocalOperations() {}
 
   /** Carries a request out: 0, or a completion status. */
-  static int run(SoftQueuePair queuePair, SendRequest request) {
+  static int run(SoftQueuePair queuePair, SoftSendRequest request) {
     if (request.opcode == rdma_h.IBV_WR_LOCAL_INV()) {
       return invalidate(queuePair, request.immediate) ? 0 : rdma_h.IBV_WC_MW_BIND_ERR();
     }
     return bind(queuePair, request) ? 0 : rdma_h.IBV_WC_MW_BIND_ERR();
   }
 
-  private static boolean bind(SoftQueuePair queuePair, SendRequest request) {
+  private static boolean bind(SoftQueuePair queuePair, SoftSendRequest request) {
     SoftWindow window = request.window;
     SoftRegion region = request.region;
     if (window == null

@@ -173,7 +173,7 @@ final class Responder {
     if (Psn.distance(expected, packet.psn) >= 0) {
       boolean isRead = operation == Opcode.READ_REQUEST;
       long length = Integer.toUnsignedLong(packet.dmaLength);
-      waiting.add(packet, isRead ? Segments.count(length, mtu) : 1);
+      waiting.add(packet, isRead ? Segmentation.count(length, mtu) : 1);
     } else if (!ResponderResources.serves(operation)) {
       waiting.addDuplicate(packet, expected);
     } else {
@@ -385,7 +385,7 @@ final class Responder {
     } else if (isWord && key.at(packet.address) % Long.BYTES != 0) {
       refuseRequest(packet.psn);
     } else if (operation == Opcode.READ_REQUEST) {
-      int packets = Segments.count(length, mtu);
+      int packets = Segmentation.count(length, mtu);
       queuePair.count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ(), false, length);
       served(packets);
       startReading(

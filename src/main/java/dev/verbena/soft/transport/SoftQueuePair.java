@@ -6,21 +6,21 @@ import dev.verbena.internal.foreign.Abi;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.Completion;
 import dev.verbena.soft.device.FrameTarget;
 import dev.verbena.soft.device.MemoryKey;
 import dev.verbena.soft.device.PacketTarget;
-import dev.verbena.soft.device.ReceiveQueue;
 import dev.verbena.soft.device.ReceiveRequest;
 import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftCompletionCounter;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDomain;
 import dev.verbena.soft.device.SoftObject;
 import dev.verbena.soft.device.SoftPort;
+import dev.verbena.soft.device.SoftReceiveQueue;
 import dev.verbena.soft.device.SoftSharedQueue;
 import dev.verbena.soft.device.SoftXrcDomain;
 import dev.verbena.soft.engine.Task;
@@ -57,7 +57,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   public final SendQueue sends;
 
   /** Receives of its own, or null. */
-  public final @Nullable ReceiveQueue receives;
+  public final @Nullable SoftReceiveQueue receives;
 
   /** The shared receive queue, or null. */
   public final @Nullable SoftSharedQueue sharedQueue;
@@ -92,13 +92,13 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   /** The options of enhanced connection establishment (ECE). */
   public int connectionOptions = CONNECTION_OPTIONS;
 
-  public @Nullable AddressVector path;
-  public @Nullable AddressVector alternatePath;
+  public @Nullable SoftAddressVector path;
+  public @Nullable SoftAddressVector alternatePath;
 
   private final PacketQueue inbox = new PacketQueue();
   private final Completion completion = new Completion();
   private final boolean allSignaled;
-  private final Transport transport;
+  private final TransportService transport;
   private @Nullable SoftCompletionCounter @Nullable [] counters;
   private long nextTag;
   private int nextTagData;
@@ -155,7 +155,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     receives =
         sharedQueue != null || receiveOnly || sendOnly || choices.spreading() != null
             ? null
-            : new ReceiveQueue(init.getInt("cap.max_recv_wr"), init.getInt("cap.max_recv_sge"));
+            : new SoftReceiveQueue(init.getInt("cap.max_recv_wr"), init.getInt("cap.max_recv_sge"));
     task = new Turn();
     start = new Timer(device.engine.timers(), () -> device.engine.request(task));
     transportBits = transportBits(type);
@@ -529,7 +529,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   }
 
   /** Retires the oldest send request, and completes it if it is signaled or failed. */
-  void retire(SendRequest request, int status) {
+  void retire(SoftSendRequest request, int status) {
     sendCompletions.reserve();
     boolean failed = status != rdma_h.IBV_WC_SUCCESS();
     count(request.countedOperation(), failed, request.length());

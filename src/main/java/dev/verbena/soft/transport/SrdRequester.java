@@ -60,7 +60,7 @@ final class SrdRequester {
 
   /** A request that was begun. */
   private static final class Transfer {
-    private SendRequest request;
+    private SoftSendRequest request;
     private int pieces;
     private int sent;
     private int answered;
@@ -150,7 +150,7 @@ final class SrdRequester {
   /** Begins all requests that were posted. */
   private void begin() {
     while (queuePair.state == rdma_h.IBV_QPS_RTS() && sends.started < sends.posted()) {
-      SendRequest request = sends.at(sends.started);
+      SoftSendRequest request = sends.at(sends.started);
       request.position = sends.started++;
       int status = check(request);
       if (status == rdma_h.IBV_WC_SUCCESS()) {
@@ -161,7 +161,7 @@ final class SrdRequester {
     }
   }
 
-  private int check(SendRequest request) {
+  private int check(SoftSendRequest request) {
     if (request.handle == null || request.handle.domain.root() != queuePair.domain.root()) {
       return rdma_h.IBV_WC_LOC_QP_OP_ERR();
     }
@@ -175,7 +175,7 @@ final class SrdRequester {
         : rdma_h.IBV_WC_LOC_PROT_ERR();
   }
 
-  private void add(SendRequest request) {
+  private void add(SoftSendRequest request) {
     Transfer transfer = transfers[begun];
     if (transfer == null) {
       transfer = new Transfer();
@@ -183,7 +183,7 @@ final class SrdRequester {
     }
     transfer.place = begun++;
     transfer.request = request;
-    transfer.pieces = Segments.count(request.length(), queuePair.device.mtu);
+    transfer.pieces = Segmentation.count(request.length(), queuePair.device.mtu);
     transfer.sent = 0;
     transfer.answered = 0;
     transfer.refusals = 0;
@@ -211,7 +211,7 @@ final class SrdRequester {
 
   /** Sends a piece, or sends it again. */
   private void transmit(Slot slot) {
-    SendRequest request = slot.transfer.request;
+    SoftSendRequest request = slot.transfer.request;
     int mtu = queuePair.device.mtu;
     long length = request.length();
     Packet packet =
@@ -245,7 +245,7 @@ final class SrdRequester {
   }
 
   private static int opcode(Slot slot) {
-    SendRequest request = slot.transfer.request;
+    SoftSendRequest request = slot.transfer.request;
     boolean last = slot.piece == slot.transfer.pieces - 1;
     int operation;
     if (request.isRead()) {
@@ -352,7 +352,7 @@ final class SrdRequester {
     complete(transfer.request, status);
   }
 
-  private void complete(SendRequest request, int status) {
+  private void complete(SoftSendRequest request, int status) {
     sends.toFront(request);
     queuePair.retire(request, status);
     queuePair.checkDrained();

@@ -7,7 +7,7 @@ import dev.verbena.soft.wire.Packet;
  * Scalable reliable datagrams (SRD) between software devices: as reliable and as unordered as those
  * of Amazon's EFA, over packets of this project.
  */
-final class SrdTransport implements Transport {
+final class SrdTransport implements TransportService {
   private final SrdRequester requester;
   private final SrdResponder responder;
 

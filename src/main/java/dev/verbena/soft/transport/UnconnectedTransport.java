@@ -7,7 +7,7 @@ import dev.verbena.soft.wire.PacketPool;
 /**
  * The transport services without a connection: each request is one message, which is sent at once.
  */
-abstract class UnconnectedTransport implements Transport {
+abstract class UnconnectedTransport implements TransportService {
   private static final int BURST = 32;
 
   final SoftQueuePair queuePair;
@@ -23,7 +23,7 @@ abstract class UnconnectedTransport implements Transport {
   }
 
   /** Sends a message: the completion status. */
-  abstract int send(SendRequest request);
+  abstract int send(SoftSendRequest request);
 
   @Override
   public final boolean isDrained() {
@@ -36,7 +36,7 @@ abstract class UnconnectedTransport implements Transport {
       if (sends.isEmpty() || queuePair.state != rdma_h.IBV_QPS_RTS()) {
         return false;
       }
-      SendRequest request = sends.at(sends.retired());
+      SoftSendRequest request = sends.at(sends.retired());
       sends.started = sends.retired() + 1;
       int status = send(request);
       queuePair.retire(request, status);

@@ -34,7 +34,7 @@ final class PosterAndPoller {
 
   static void receiveQueue(int requests) {
     PosterAndPoller run = new PosterAndPoller(requests);
-    ReceiveQueue queue = new ReceiveQueue(run.entries, ENTRIES, STRIDE, run.record);
+    Mlx5ReceiveQueue queue = new Mlx5ReceiveQueue(run.entries, ENTRIES, STRIDE, run.record);
     run.run(
         ibv_recv_wr.wr_id$offset(),
         wr -> queue.post(wr, run.badRequest),
@@ -45,8 +45,8 @@ final class PosterAndPoller {
   static void sendQueue(int requests) {
     PosterAndPoller run = new PosterAndPoller(requests);
     Memory.putInt(run.request + ibv_send_wr.opcode$offset(), Opcodes.WR_RDMA_WRITE);
-    SendQueue queue =
-        new SendQueue(
+    Mlx5SendQueue queue =
+        new Mlx5SendQueue(
             1,
             new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, ENTRIES, 1, 0),
             false,
@@ -67,8 +67,8 @@ final class PosterAndPoller {
     for (int i = 0; i <= ENTRIES; i++) {
       Memory.putShort(run.entries + (long) i * STRIDE + 2, Short.reverseBytes((short) (i + 1)));
     }
-    SharedReceiveQueue queue =
-        new SharedReceiveQueue(
+    Mlx5SharedReceiveQueue queue =
+        new Mlx5SharedReceiveQueue(
             new QueueMemory.OfSharedReceiveQueue(run.entries, run.record, STRIDE, 0, ENTRIES), 1);
     run.run(
         ibv_recv_wr.wr_id$offset(),

@@ -5,7 +5,7 @@ import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_recv_wr;
 
 /** A ring of receive requests: of a queue pair, a shared receive queue or a work queue. */
-public final class ReceiveQueue implements Slots {
+public final class SoftReceiveQueue implements Slots {
   private static final long WR_ID = ibv_recv_wr.wr_id$offset();
   private static final long NEXT = ibv_recv_wr.next$offset();
   private static final long SG_LIST = ibv_recv_wr.sg_list$offset();
@@ -19,7 +19,7 @@ public final class ReceiveQueue implements Slots {
   /** How many requests were taken whose completions were not polled. */
   private int incomplete;
 
-  public ReceiveQueue(int capacity, int maxElements) {
+  public SoftReceiveQueue(int capacity, int maxElements) {
     ring = new ReceiveRequest[capacity];
     this.maxElements = maxElements;
   }

@@ -6,7 +6,7 @@ import java.net.InetAddress;
  * The connection of a network to other networks: sends and delivers packets, and lets the network's
  * thread wait for them.
  */
-public interface Link extends AutoCloseable {
+public interface NetworkLink extends AutoCloseable {
   /** Sends a packet to a GID that the device does not have. Called under the network's lock. */
   void send(Packet packet);
 

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * A completion queue: reads completion queue entries as work completions. The owner bit of an entry
  * changes with each pass of the device through the queue, so that it shows which entries are new.
  */
-final class CompletionQueue implements CompletionQueueCalls {
+final class Mlx5CompletionQueue implements CompletionQueueCalls {
   static final int ENTRY_SIZE = 64;
   private static final int ENTRY_SHIFT = 6;
 
@@ -95,12 +95,12 @@ final class CompletionQueue implements CompletionQueueCalls {
   private int consumed;
 
   /** The queue pair of the last completion. */
-  private @Nullable QueuePair last;
+  private @Nullable Mlx5QueuePair last;
 
   /** The number of completion events that were read from the channel. */
   private int events;
 
-  CompletionQueue(QueueMemory.OfCompletionQueue memory) {
+  Mlx5CompletionQueue(QueueMemory.OfCompletionQueue memory) {
     this.entries = memory.entries();
     this.count = memory.count();
     this.record = memory.record();
@@ -149,7 +149,7 @@ final class CompletionQueue implements CompletionQueueCalls {
       }
       VarHandle.loadLoadFence(); // The other fields are read after the owner bit.
       int opcodeNumber = Integer.reverseBytes(Memory.getInt(entry + OPCODE_NUMBER));
-      QueuePair queuePair = last;
+      Mlx5QueuePair queuePair = last;
       if (queuePair == null || queuePair.number() != (opcodeNumber & NUMBER_MASK)) {
         queuePair = queuePairs.find(opcodeNumber & NUMBER_MASK);
         last = queuePair;
@@ -174,9 +174,9 @@ final class CompletionQueue implements CompletionQueueCalls {
 
   /** Reads an entry as the returned number of work completions; FAILED if it is not understood. */
   private static int read(
-      long entry, int opcodeOwner, int opcodeNumber, QueuePair queuePair, long wc) {
+      long entry, int opcodeOwner, int opcodeNumber, Mlx5QueuePair queuePair, long wc) {
     int counter = counter(entry);
-    SharedReceiveQueue shared = isPageFault(entry, opcodeOwner) ? queuePair.shared() : null;
+    Mlx5SharedReceiveQueue shared = isPageFault(entry, opcodeOwner) ? queuePair.shared() : null;
     if (shared != null) {
       shared.postAgain(counter);
       return 0;
@@ -206,7 +206,7 @@ final class CompletionQueue implements CompletionQueueCalls {
   }
 
   private static boolean readRequest(
-      long entry, int opcodeOwner, int opcode, SendQueue sends, int counter, long wc) {
+      long entry, int opcodeOwner, int opcode, Mlx5SendQueue sends, int counter, long wc) {
     if ((opcodeOwner & FORMAT) != 0) {
       return false;
     }
@@ -315,7 +315,7 @@ final class CompletionQueue implements CompletionQueueCalls {
     }
   }
 
-  void add(QueuePair queuePair) {
+  void add(Mlx5QueuePair queuePair) {
     lock.lock();
     try {
       queuePairs.add(queuePair);
@@ -325,7 +325,7 @@ final class CompletionQueue implements CompletionQueueCalls {
   }
 
   /** Removes a queue pair that was reset, and its completions, if it was not removed before. */
-  void remove(QueuePair queuePair) {
+  void remove(Mlx5QueuePair queuePair) {
     lock.lock();
     try {
       if (queuePairs.find(queuePair.number()) == queuePair) {
@@ -339,7 +339,7 @@ final class CompletionQueue implements CompletionQueueCalls {
   }
 
   /** Removes the completions of a queue pair that was reset. */
-  void clean(QueuePair queuePair) {
+  void clean(Mlx5QueuePair queuePair) {
     lock.lock();
     try {
       removeCompletions(queuePair);
@@ -349,7 +349,7 @@ final class CompletionQueue implements CompletionQueueCalls {
   }
 
   /** Moves the other entries to the end, from the newest one to the oldest one. */
-  private void removeCompletions(QueuePair queuePair) {
+  private void removeCompletions(Mlx5QueuePair queuePair) {
     int newest = consumed;
     while (newest - consumed < count && isNew(opcodeOwner(at(newest)), newest)) {
       newest++;
@@ -371,13 +371,13 @@ final class CompletionQueue implements CompletionQueueCalls {
   }
 
   /** Returns whether an entry is of a queue pair, and frees the entry of a shared receive queue. */
-  private static boolean isOf(long entry, QueuePair queuePair) {
+  private static boolean isOf(long entry, Mlx5QueuePair queuePair) {
     int opcodeNumber = Integer.reverseBytes(Memory.getInt(entry + OPCODE_NUMBER));
     if ((opcodeNumber & NUMBER_MASK) != queuePair.number()) {
       return false;
     }
     int opcode = opcodeOwner(entry) >> 4;
-    SharedReceiveQueue shared = queuePair.shared();
+    Mlx5SharedReceiveQueue shared = queuePair.shared();
     if (opcode != REQUEST && opcode != REQUEST_ERROR && shared != null) {
       shared.complete(counter(entry));
     }

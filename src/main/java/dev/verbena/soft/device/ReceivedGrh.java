@@ -8,7 +8,7 @@ import dev.verbena.soft.wire.Packet;
  * The 40 bytes before a received datagram: a global routing header (GRH). As with RoCE v2, that is
  * an IPv6 header, or 20 unused bytes and an IPv4 header with a valid checksum.
  */
-public final class GlobalRoute {
+public final class ReceivedGrh {
   public static final int SIZE = 40;
 
   private static final int IPV4 = 20;
@@ -17,7 +17,7 @@ public final class GlobalRoute {
   /** UDP header (8), BTH (12), DETH (8) and ICRC (4). */
   private static final int OVERHEAD = 32;
 
-  private GlobalRoute() {}
+  private ReceivedGrh() {}
 
   /** Writes the header of a packet to 40 bytes that are 0. */
   public static void write(Packet packet, long address) {

@@ -6,8 +6,8 @@ import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
 
 /** Segmentation of SEND and RDMA WRITE messages into packets of at most the path MTU. */
-final class Segments {
-  private Segments() {}
+final class Segmentation {
+  private Segmentation() {}
 
   /** How many packets a message or a READ response has. */
   static int count(long length, int mtu) {
@@ -23,7 +23,7 @@ final class Segments {
    */
   static boolean fill(
       Packet packet,
-      SendRequest request,
+      SoftSendRequest request,
       int index,
       int mtu,
       int transport,
@@ -52,7 +52,7 @@ final class Segments {
         || request.gather(domain, offset, packet.payload, packet.length);
   }
 
-  private static int opcode(SendRequest request, boolean first, boolean last) {
+  private static int opcode(SoftSendRequest request, boolean first, boolean last) {
     int operation = request.opcode;
     if (operation == rdma_h.IBV_WR_SEND_WITH_INV() && last) {
       return first ? Opcode.SEND_ONLY_INVALIDATE : Opcode.SEND_LAST_INVALIDATE;

@@ -15,7 +15,7 @@ import java.lang.invoke.VarHandle;
  * The send queue of a queue pair: writes send requests as work queue entries. An entry consists of
  * blocks of 64 bytes and continues at the start of the buffer when it reaches the end.
  */
-final class SendQueue {
+final class Mlx5SendQueue {
   private static final int BLOCK_SHIFT = 6;
 
   private static final int FENCE = rdma_h.IBV_SEND_FENCE();
@@ -73,7 +73,7 @@ final class SendQueue {
    * @param record the address of its doorbell record
    * @param register the address of its doorbell register
    */
-  SendQueue(
+  Mlx5SendQueue(
       int number,
       DirectQueues.Shape shape,
       boolean hasAtomics,
@@ -85,7 +85,7 @@ final class SendQueue {
     this.number = number;
     this.isDatagram = shape.type() == UD_TYPE;
     this.opcodes = Opcodes.of(shape.type(), hasAtomics);
-    this.alwaysFlags = shape.signalsAll() ? Segments.COMPLETION : 0;
+    this.alwaysFlags = shape.signalsAll() ? WqeSegments.COMPLETION : 0;
     this.maxRequests = shape.maxSends();
     this.maxSges = shape.maxSges();
     this.maxInlineData = shape.maxInlineData();
@@ -174,12 +174,12 @@ final class SendQueue {
     if (opcode == Opcodes.UMR) {
       return writeKeyChange(request, control, position, flags);
     }
-    long at = remote(request, opcode, control + Segments.SIZE);
+    long at = remote(request, opcode, control + WqeSegments.SIZE);
     int units = (int) (at - control) >> 4;
     if (isDatagram) {
       datagram(request, at);
-      units += Segments.DATAGRAM_SIZE / Segments.SIZE;
-      at = wrapped(at + Segments.DATAGRAM_SIZE);
+      units += WqeSegments.DATAGRAM_SIZE / WqeSegments.SIZE;
+      at = wrapped(at + WqeSegments.DATAGRAM_SIZE);
     }
     int data = (flags & INLINE) != 0 ? inline(request, at) : gather(request, opcode, at);
     if (data < 0) {
@@ -193,9 +193,9 @@ final class SendQueue {
   private static long remote(long request, int opcode, long at) {
     return switch (opcode) {
       case Opcodes.RDMA_WRITE, Opcodes.RDMA_WRITE_IMM, Opcodes.RDMA_READ -> {
-        Segments.remote(
+        WqeSegments.remote(
             at, Memory.getLong(request + RDMA_ADDRESS), Memory.getInt(request + RDMA_KEY));
-        yield at + Segments.SIZE;
+        yield at + WqeSegments.SIZE;
       }
       case Opcodes.ATOMIC_CS, Opcodes.ATOMIC_FA -> atomic(request, opcode, at);
       default -> at;
@@ -203,20 +203,20 @@ final class SendQueue {
   }
 
   private static long atomic(long request, int opcode, long at) {
-    Segments.remote(
+    WqeSegments.remote(
         at, Memory.getLong(request + ATOMIC_ADDRESS), Memory.getInt(request + ATOMIC_KEY));
-    long operands = at + Segments.SIZE;
+    long operands = at + WqeSegments.SIZE;
     long compareAdd = Memory.getLong(request + COMPARE_ADD);
     if (opcode == Opcodes.ATOMIC_CS) {
-      Segments.compareAndSwap(operands, Memory.getLong(request + SWAP), compareAdd);
+      WqeSegments.compareAndSwap(operands, Memory.getLong(request + SWAP), compareAdd);
     } else {
-      Segments.fetchAndAdd(operands, compareAdd);
+      WqeSegments.fetchAndAdd(operands, compareAdd);
     }
-    return operands + Segments.SIZE;
+    return operands + WqeSegments.SIZE;
   }
 
   private void datagram(long request, long at) {
-    Segments.datagram(
+    WqeSegments.datagram(
         at,
         vectors.of(Memory.getLong(request + UD_HANDLE)),
         Memory.getInt(request + UD_NUMBER),
@@ -239,13 +239,13 @@ final class SendQueue {
     if (count != 1) {
       return gatherAll(sges, count, start);
     }
-    if (Segments.length(sges) == 0) {
+    if (WqeSegments.length(sges) == 0) {
       return 0;
     }
     if (opcode == Opcodes.ATOMIC_CS || opcode == Opcodes.ATOMIC_FA) {
-      Segments.atomicData(start, sges);
+      WqeSegments.atomicData(start, sges);
     } else {
-      Segments.data(start, sges);
+      WqeSegments.data(start, sges);
     }
     return 1;
   }
@@ -254,11 +254,11 @@ final class SendQueue {
     long at = start;
     int units = 0;
     for (int i = 0; i < count; i++) {
-      long sge = Block.known(sges + (long) i * Segments.SIZE);
-      if (Segments.length(sge) != 0) {
+      long sge = Block.known(sges + (long) i * WqeSegments.SIZE);
+      if (WqeSegments.length(sge) != 0) {
         at = wrapped(at);
-        Segments.data(at, sge);
-        at += Segments.SIZE;
+        WqeSegments.data(at, sge);
+        at += WqeSegments.SIZE;
         units++;
       }
     }
@@ -270,19 +270,19 @@ final class SendQueue {
     long sge = Memory.getLong(request + SG_LIST);
     long at = start + Integer.BYTES;
     int total = 0;
-    for (int i = Memory.getInt(request + NUM_SGE); i > 0; i--, sge += Segments.SIZE) {
-      int length = Segments.length(sge);
+    for (int i = Memory.getInt(request + NUM_SGE); i > 0; i--, sge += WqeSegments.SIZE) {
+      int length = WqeSegments.length(sge);
       if (length < 0 || length > maxInlineData - total) {
         return -Errno.ENOMEM;
       }
       total += length;
-      at = copy(Segments.address(sge), at, length);
+      at = copy(WqeSegments.address(sge), at, length);
     }
     if (total == 0) {
       return 0;
     }
-    Memory.putInt(start, Integer.reverseBytes(total | Segments.INLINE));
-    return (total + Integer.BYTES + Segments.SIZE - 1) / Segments.SIZE;
+    Memory.putInt(start, Integer.reverseBytes(total | WqeSegments.INLINE));
+    return (total + Integer.BYTES + WqeSegments.SIZE - 1) / WqeSegments.SIZE;
   }
 
   /** Copies bytes into the queue, and returns the address behind them. */
@@ -323,26 +323,26 @@ final class SendQueue {
       units =
           UserMemoryRegistration.bind(
               this,
-              control + Segments.SIZE,
+              control + WqeSegments.SIZE,
               Memory.getInt(window + ibv_mw.type$offset()),
               Memory.getInt(request + BIND_KEY),
               request + BIND_INFO);
     } else {
       key = Memory.getInt(request + INVALIDATED_KEY);
-      units = UserMemoryRegistration.unbind(this, control + Segments.SIZE, true, 0);
+      units = UserMemoryRegistration.unbind(this, control + WqeSegments.SIZE, true, 0);
     }
     completionOpcodes[position & mask] =
         (byte) (isBind ? rdma_h.IBV_WC_BIND_MW() : rdma_h.IBV_WC_LOCAL_INV());
     finish(control, position, Opcodes.UMR, units + 1, flags, Integer.reverseBytes(key));
-    nextFence = Segments.SMALL_FENCE;
+    nextFence = WqeSegments.SMALL_FENCE;
     return units + 1;
   }
 
   /** Writes the control segment, which is the last part of an entry. */
   private void finish(long control, int position, int opcode, int units, int flags, int immediate) {
-    int fence = (flags & FENCE) != 0 ? Segments.FENCE : nextFence;
+    int fence = (flags & FENCE) != 0 ? WqeSegments.FENCE : nextFence;
     nextFence = 0;
-    Segments.control(
+    WqeSegments.control(
         control,
         position,
         opcode,
@@ -350,8 +350,8 @@ final class SendQueue {
         units,
         alwaysFlags
             | fence
-            | ((flags & SIGNALED) != 0 ? Segments.COMPLETION : 0)
-            | ((flags & SOLICITED) != 0 ? Segments.SOLICITED : 0),
+            | ((flags & SIGNALED) != 0 ? WqeSegments.COMPLETION : 0)
+            | ((flags & SOLICITED) != 0 ? WqeSegments.SOLICITED : 0),
         immediate);
   }
 

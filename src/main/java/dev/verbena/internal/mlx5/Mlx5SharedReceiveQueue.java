@@ -10,7 +10,7 @@ import dev.verbena.internal.foreign.StackSpace;
  * A shared receive queue: a list of entries, each of which contains the index of the next one
  * before its data segments. Completions free them in any order, at the end of the list.
  */
-final class SharedReceiveQueue implements SharedReceiveQueueCalls, ReceiveEntries {
+final class Mlx5SharedReceiveQueue implements SharedReceiveQueueCalls, ReceiveEntries {
   private final SpinLock lock = new SpinLock();
   private final long buffer;
   private final int shift;
@@ -34,7 +34,7 @@ final class SharedReceiveQueue implements SharedReceiveQueueCalls, ReceiveEntrie
    *
    * @param maxSges the maximum number of SGEs of a request
    */
-  SharedReceiveQueue(QueueMemory.OfSharedReceiveQueue memory, int maxSges) {
+  Mlx5SharedReceiveQueue(QueueMemory.OfSharedReceiveQueue memory, int maxSges) {
     this.buffer = memory.entries();
     this.shift = Integer.numberOfTrailingZeros(memory.stride());
     this.maxSges = maxSges;
@@ -62,7 +62,7 @@ final class SharedReceiveQueue implements SharedReceiveQueueCalls, ReceiveEntrie
       int now = posted;
       long request = first;
       do {
-        if (Memory.getInt(request + ReceiveQueue.SGE_COUNT) > maxSges) {
+        if (Memory.getInt(request + Mlx5ReceiveQueue.SGE_COUNT) > maxSges) {
           errno = Errno.EINVAL;
           break;
         }
@@ -70,11 +70,11 @@ final class SharedReceiveQueue implements SharedReceiveQueueCalls, ReceiveEntrie
           errno = Errno.ENOMEM;
           break;
         }
-        ids[head] = Memory.getLong(request + ReceiveQueue.ID);
-        ReceiveQueue.write(request, at(head) + Segments.SIZE, maxSges);
+        ids[head] = Memory.getLong(request + Mlx5ReceiveQueue.ID);
+        Mlx5ReceiveQueue.write(request, at(head) + WqeSegments.SIZE, maxSges);
         head = next(head);
         now++;
-        request = Memory.getLong(request + ReceiveQueue.NEXT);
+        request = Memory.getLong(request + Mlx5ReceiveQueue.NEXT);
       } while (request != 0);
       if (errno != 0) {
         Memory.putLong(badWr, request);
@@ -115,7 +115,9 @@ final class SharedReceiveQueue implements SharedReceiveQueueCalls, ReceiveEntrie
       free(counter);
       ids[head] = ids[counter];
       Memory.copy(
-          at(counter) + Segments.SIZE, at(head) + Segments.SIZE, (long) maxSges * Segments.SIZE);
+          at(counter) + WqeSegments.SIZE,
+          at(head) + WqeSegments.SIZE,
+          (long) maxSges * WqeSegments.SIZE);
       head = next(head);
       posted++;
       Doorbell.record(record, posted & 0xffff);

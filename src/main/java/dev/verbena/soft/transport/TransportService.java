@@ -3,7 +3,7 @@ package dev.verbena.soft.transport;
 import dev.verbena.soft.wire.Packet;
 
 /** The transport service of a queue pair. Called under the network's lock. */
-interface Transport {
+interface TransportService {
   /** Takes over the attributes of the queue pair after {@code ibv_modify_qp}. */
   void modified(int mask);
 

@@ -16,22 +16,22 @@ import dev.verbena.raw.rdma_h;
 import org.jspecify.annotations.Nullable;
 
 /** A queue pair: its send queue, and its receive queue or a shared one. */
-final class QueuePair implements QueuePairCalls {
+final class Mlx5QueuePair implements QueuePairCalls {
   private static final long STATE = ibv_qp.state$offset();
   private static final int INIT = rdma_h.IBV_QPS_INIT();
   private static final int RTS = rdma_h.IBV_QPS_RTS();
 
-  private static final System.Logger LOG = System.getLogger(QueuePair.class.getName());
+  private static final System.Logger LOG = System.getLogger(Mlx5QueuePair.class.getName());
 
   private final Verbs verbs;
   private final long qp;
   private final int number;
-  private final SendQueue sends;
+  private final Mlx5SendQueue sends;
   private final @Nullable ReceiveEntries receives;
-  private final @Nullable ReceiveQueue ownReceives;
-  private final @Nullable SharedReceiveQueue shared;
-  private final CompletionQueue sendCompletions;
-  private final CompletionQueue receiveCompletions;
+  private final @Nullable Mlx5ReceiveQueue ownReceives;
+  private final @Nullable Mlx5SharedReceiveQueue shared;
+  private final Mlx5CompletionQueue sendCompletions;
+  private final Mlx5CompletionQueue receiveCompletions;
 
   /**
    * A queue pair in state RESET.
@@ -39,14 +39,14 @@ final class QueuePair implements QueuePairCalls {
    * @param qp the {@code ibv_qp}
    * @param shared the shared receive queue; null if it has one of its own
    */
-  QueuePair(
+  Mlx5QueuePair(
       Verbs verbs,
       long qp,
-      SendQueue sends,
-      @Nullable ReceiveQueue ownReceives,
-      @Nullable SharedReceiveQueue shared,
-      CompletionQueue sendCompletions,
-      CompletionQueue receiveCompletions) {
+      Mlx5SendQueue sends,
+      @Nullable Mlx5ReceiveQueue ownReceives,
+      @Nullable Mlx5SharedReceiveQueue shared,
+      Mlx5CompletionQueue sendCompletions,
+      Mlx5CompletionQueue receiveCompletions) {
     this.verbs = verbs;
     this.qp = qp;
     this.number = sends.number();
@@ -77,7 +77,7 @@ final class QueuePair implements QueuePairCalls {
     return number;
   }
 
-  SendQueue sends() {
+  Mlx5SendQueue sends() {
     return sends;
   }
 
@@ -86,7 +86,7 @@ final class QueuePair implements QueuePairCalls {
   }
 
   /** Returns the shared receive queue; null if it has none. */
-  @Nullable SharedReceiveQueue shared() {
+  @Nullable Mlx5SharedReceiveQueue shared() {
     return shared;
   }
 

@@ -8,7 +8,7 @@ import dev.verbena.raw.ibv_recv_wr;
 import java.lang.invoke.VarHandle;
 
 /** The receive queue of a queue pair: a ring of entries of data segments. */
-final class ReceiveQueue implements ReceiveEntries {
+final class Mlx5ReceiveQueue implements ReceiveEntries {
   static final long ID = ibv_recv_wr.wr_id$offset();
   static final long NEXT = ibv_recv_wr.next$offset();
   private static final long SGES = ibv_recv_wr.sg_list$offset();
@@ -37,11 +37,11 @@ final class ReceiveQueue implements ReceiveEntries {
    * @param stride the size of an entry in bytes, a power of two
    * @param record the address of its doorbell record
    */
-  ReceiveQueue(long buffer, int entries, int stride, long record) {
+  Mlx5ReceiveQueue(long buffer, int entries, int stride, long record) {
     this.buffer = buffer;
     this.shift = Integer.numberOfTrailingZeros(stride);
     this.mask = entries - 1;
-    this.maxSges = stride / Segments.SIZE;
+    this.maxSges = stride / WqeSegments.SIZE;
     this.record = record;
     this.ids = new long[entries];
   }
@@ -92,13 +92,13 @@ final class ReceiveQueue implements ReceiveEntries {
   static void write(long request, long entry, int maxSges) {
     long sge = Block.known(Memory.getLong(request + SGES));
     int segments = 0;
-    for (int i = Memory.getInt(request + SGE_COUNT); i > 0; i--, sge += Segments.SIZE) {
-      if (Segments.length(sge) != 0) {
-        Segments.data(entry + (long) segments++ * Segments.SIZE, sge);
+    for (int i = Memory.getInt(request + SGE_COUNT); i > 0; i--, sge += WqeSegments.SIZE) {
+      if (WqeSegments.length(sge) != 0) {
+        WqeSegments.data(entry + (long) segments++ * WqeSegments.SIZE, sge);
       }
     }
     if (segments < maxSges) {
-      Segments.end(entry + (long) segments * Segments.SIZE);
+      WqeSegments.end(entry + (long) segments * WqeSegments.SIZE);
     }
   }
 

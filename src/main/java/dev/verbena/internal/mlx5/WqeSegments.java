@@ -6,7 +6,7 @@ import dev.verbena.internal.foreign.Memory;
  * The segments of 16 bytes or a multiple that a work queue entry consists of. All numbers in them
  * are big-endian.
  */
-final class Segments {
+final class WqeSegments {
   /** The size of a control, remote address, atomic or data segment. */
   static final int SIZE = 16;
 
@@ -33,7 +33,7 @@ final class Segments {
   private static final long SGE_LENGTH = 8;
   private static final long SGE_KEY = 12;
 
-  private Segments() {}
+  private WqeSegments() {}
 
   /** Two numbers of four bytes, the first of which comes first in memory. */
   private static long pair(int first, int second) {

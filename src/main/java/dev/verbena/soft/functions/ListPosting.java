@@ -30,22 +30,22 @@ import dev.verbena.internal.foreign.Abi;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ah;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.device.ReceiveQueue;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.ScatterList;
 import dev.verbena.soft.device.SoftAddressHandle;
 import dev.verbena.soft.device.SoftDevice;
+import dev.verbena.soft.device.SoftReceiveQueue;
 import dev.verbena.soft.device.SoftWindow;
 import dev.verbena.soft.transport.SendQueue;
-import dev.verbena.soft.transport.SendRequest;
 import dev.verbena.soft.transport.SoftQueuePair;
+import dev.verbena.soft.transport.SoftSendRequest;
 import org.jspecify.annotations.Nullable;
 
 /** {@code ibv_post_send}: takes lists of {@code struct ibv_send_wr} into send queues. */
-final class Posting {
+final class ListPosting {
   private static final long AH_HANDLE = Abi.current().offsetOf(ibv_ah.layout(), "handle");
 
-  private Posting() {}
+  private ListPosting() {}
 
   /** Posts a list: 0, or the errno of the request that {@code badWr} then names. */
   static int send(SoftQueuePair queuePair, long first, long badWr) {
@@ -73,7 +73,7 @@ final class Posting {
   }
 
   /** Posts a list to a receive queue of a device; without a queue nothing can be posted. */
-  static int receive(SoftDevice device, @Nullable ReceiveQueue queue, long first, long badWr) {
+  static int receive(SoftDevice device, @Nullable SoftReceiveQueue queue, long first, long badWr) {
     if (queue == null) {
       return refuse(Errno.EINVAL, first, badWr);
     }
@@ -100,7 +100,7 @@ final class Posting {
     if (elements < 0 || elements > sends.maxElements()) {
       return Errno.EINVAL;
     }
-    SendRequest request = sends.free(pending);
+    SoftSendRequest request = sends.free(pending);
     request.wrId = Memory.getLong(wr + WR_ID);
     request.opcode = Memory.getInt(wr + OPCODE);
     request.flags = Memory.getInt(wr + FLAGS);
@@ -149,7 +149,7 @@ final class Posting {
 
   /** Copies the header of a TSO request; the result is an errno. */
   static int takeHeader(
-      SendQueue sends, SendRequest request, long header, short headerSize, short segmentSize) {
+      SendQueue sends, SoftSendRequest request, long header, short headerSize, short segmentSize) {
     request.headerLength = Short.toUnsignedInt(headerSize);
     request.segmentSize = Short.toUnsignedInt(segmentSize);
     if (request.headerLength > sends.maxHeader) {
@@ -159,7 +159,7 @@ final class Posting {
     return 0;
   }
 
-  private static boolean takeInline(SendQueue sends, SendRequest request) {
+  private static boolean takeInline(SendQueue sends, SoftSendRequest request) {
     long length = request.elements.length();
     if (length > sends.maxInline) {
       return false;

@@ -9,7 +9,7 @@ import dev.verbena.soft.wire.Packet;
 /**
  * An address vector: the destination of packets and the path to it ({@code struct ibv_ah_attr}).
  */
-public record AddressVector(
+public record SoftAddressVector(
     SoftPort port,
     Gids source,
     Gids destination,
@@ -24,7 +24,7 @@ public record AddressVector(
    * @throws VerbsException EINVAL if the port, the GID index or the global routing header (GRH) is
    *     missing or wrong
    */
-  public static AddressVector read(String function, SoftDevice device, long address) {
+  public static SoftAddressVector read(String function, SoftDevice device, long address) {
     CStruct attr = CStruct.at(address, ibv_ah_attr.layout());
     SoftPort port = device.port(function, attr.getByte("port_num"));
     if (attr.getByte("is_global") == 0) {
@@ -36,7 +36,7 @@ public record AddressVector(
       throw new VerbsException(
           function, Errno.EINVAL, "sgid_index " + index + ", the port has " + port.gidTableLength);
     }
-    return new AddressVector(
+    return new SoftAddressVector(
         port,
         port.gids.get(index),
         Gids.read(attr.addressOf("grh.dgid")),

@@ -12,7 +12,7 @@ import dev.verbena.soft.wire.Psn;
 import org.jspecify.annotations.Nullable;
 
 /** A send request in a send queue, and how far it was carried out. Slots of the queue reuse it. */
-public final class SendRequest {
+public final class SoftSendRequest {
   public long wrId;
   public int opcode;
   public int flags;
@@ -81,7 +81,7 @@ public final class SendRequest {
   /** Whether the response is complete, or a local operation is done. */
   boolean finished;
 
-  public SendRequest(int maxElements, long inlineBuffer, long headerBuffer) {
+  public SoftSendRequest(int maxElements, long inlineBuffer, long headerBuffer) {
     elements = new ScatterList(maxElements);
     this.inlineBuffer = inlineBuffer;
     this.headerBuffer = headerBuffer;
