@@ -79,7 +79,7 @@ class DeviceBehaviourTest {
       CompletionQueue queue = pair.a.context.completionQueue(4).channel(channel).create();
       long address = queue.segment().address();
       SoftCompletionQueue soft = SoftCompletionQueue.at(address);
-      Registry.at("test", channel.segment().address(), SoftChannel.class).add(soft);
+      Registry.at(channel.segment().address(), SoftChannel.class).add(soft);
       MemorySegment event = arena.allocate(16, 8);
       functions.ibv_get_cq_event(channel.segment().address(), event.address(), event.address() + 8);
       Thread closing = Thread.ofPlatform().start(queue::close);

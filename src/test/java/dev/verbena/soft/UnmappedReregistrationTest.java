@@ -73,7 +73,7 @@ class UnmappedReregistrationTest {
   void memoryOfARegionThatWasDeregisteredMeanwhileIsNotHeld() {
     try (SoftPair pair = SoftPair.unconnected()) {
       long address = pair.a.region.segment().address();
-      SoftRegion region = Registry.at("test", address, SoftRegion.class);
+      SoftRegion region = Registry.at(address, SoftRegion.class);
       MemorySegment memory = pair.a.region.memory();
       pair.a.region.close();
       region.hold(memory);

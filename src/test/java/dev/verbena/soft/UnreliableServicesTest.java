@@ -108,7 +108,7 @@ class UnreliableServicesTest {
     DeviceCounters counters = network.deviceNamed("soft0").counters;
     network.engine.locked(
         () -> {
-          SoftPort port = network.deviceNamed("soft0").port("test", 1);
+          SoftPort port = network.deviceNamed("soft0").port(1);
           Packet packet =
               port.device.packets.take().reset(Opcode.UD | Opcode.SEND_ONLY, Psn.MASK, 0);
           new SoftAddressVector(port, port.gids.getFirst(), group, 0, 1, 0, 0).address(packet);

@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.CmDatagram;
@@ -198,7 +199,7 @@ public final class CmExchange {
    * @throws VerbsException EINVAL if no request waits for it
    */
   void accept(Offer offer, int queueKey, int ece, byte[] data) {
-    require(state == State.REQ_RECEIVED, "rdma_accept");
+    require(state == State.REQ_RECEIVED);
     ownQueuePair = offer.queuePair();
     responderResources = offer.responderResources();
     initiatorDepth = offer.initiatorDepth();
@@ -213,16 +214,14 @@ public final class CmExchange {
    * @throws VerbsException EINVAL if no reply waits for it
    */
   void establish() {
-    require(state == State.REP_RECEIVED, "rdma_establish");
+    require(state == State.REP_RECEIVED);
     state = State.ESTABLISHED;
     send(new Rtu(id, peerId));
   }
 
   /** Rejects the request or the reply. */
   void reject(int reason, byte[] data) {
-    require(
-        state == State.REQ_RECEIVED || state == State.REP_RECEIVED || state == State.REP_SENT,
-        "rdma_reject");
+    require(state == State.REQ_RECEIVED || state == State.REP_RECEIVED || state == State.REP_SENT);
     timer.stop();
     send(
         new Rej(
@@ -238,9 +237,9 @@ public final class CmExchange {
   /** Data arrived before the RTU, which establishes the connection as the RTU does. */
   void notifyEstablished() {
     if (state == State.ESTABLISHED) {
-      throw new VerbsException("rdma_notify", CmErrno.EISCONN);
+      throw CallFailure.of(CmErrno.EISCONN);
     }
-    require(state == State.REP_SENT, "rdma_notify");
+    require(state == State.REP_SENT);
     established();
   }
 
@@ -279,9 +278,9 @@ public final class CmExchange {
     }
   }
 
-  private static void require(boolean condition, String function) {
+  private static void require(boolean condition) {
     if (!condition) {
-      throw new VerbsException(function, Errno.EINVAL, "the connection is in another state");
+      throw CallFailure.invalid("the connection is in another state");
     }
   }
 
@@ -495,7 +494,7 @@ public final class CmExchange {
   int setAttributes(int target, CStruct attributes) {
     boolean reliable = transport == 0;
     if (target == rdma_h.IBV_QPS_INIT()) {
-      require(state.compareTo(State.IDLE) > 0 && state != State.TIMEWAIT, "rdma_init_qp_attr");
+      require(state.compareTo(State.IDLE) > 0 && state != State.TIMEWAIT);
       int access = rdma_h.IBV_ACCESS_REMOTE_WRITE();
       if (responderResources > 0) {
         access |=
@@ -514,8 +513,7 @@ public final class CmExchange {
         switch (state) {
           case REQ_RECEIVED, REP_RECEIVED, REP_SENT, ESTABLISHED -> true;
           default -> false;
-        },
-        "rdma_init_qp_attr");
+        });
     if (target == rdma_h.IBV_QPS_RTR()) {
       CmPath.write(attributes.at("ah_attr", ibv_ah_attr.layout()), port, path);
       attributes
@@ -534,7 +532,7 @@ public final class CmExchange {
       }
       return mask;
     }
-    require(target == rdma_h.IBV_QPS_RTS(), "rdma_init_qp_attr");
+    require(target == rdma_h.IBV_QPS_RTS());
     attributes.putInt("sq_psn", peerPsn);
     int mask = rdma_h.IBV_QP_STATE() | rdma_h.IBV_QP_SQ_PSN();
     if (reliable) {

@@ -1,8 +1,8 @@
 package dev.verbena.soft.cm;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.CmDatagram;
@@ -84,7 +84,7 @@ final class CmLookup {
   /** Sends the answer. */
   void answer(int status, int queuePair, int queueKey, byte[] data) {
     if (isActive || isOver) {
-      throw new VerbsException("rdma_accept", Errno.EINVAL, "no request waits for an answer");
+      throw CallFailure.invalid("no request waits for an answer");
     }
     long service = ((SidrReq) request.message()).service();
     SidrRep answer = new SidrRep(id, status, queuePair, service, queueKey, data);

@@ -3,6 +3,7 @@ package dev.verbena.soft.cm;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Verbs;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
@@ -159,7 +160,7 @@ public final class CmManager {
   CmDevice device(SoftDevice device) {
     synchronized (devices) {
       if (isClosed && !devices.containsKey(device)) {
-        throw new VerbsException("ibv_open_device", Errno.ENODEV, "the network is closed");
+        throw CallFailure.of(Errno.ENODEV, "the network is closed");
       }
       return devices.computeIfAbsent(device, d -> new CmDevice(verbs, d));
     }
@@ -216,9 +217,9 @@ public final class CmManager {
     handles.values().forEach(handle -> handle.id.ended());
   }
 
-  private void requireNetwork(String function) {
+  private void requireNetwork() {
     if (isEnded) {
-      throw new VerbsException(function, Errno.ENODEV, "the network is closed");
+      throw CallFailure.of(Errno.ENODEV, "the network is closed");
     }
   }
 
@@ -230,7 +231,7 @@ public final class CmManager {
    * @throws VerbsException ENODEV if the network is closed
    */
   public CmChannel openChannel() {
-    locked(() -> requireNetwork("rdma_create_event_channel"));
+    locked(() -> requireNetwork());
     CmChannel channel = new CmChannel();
     channels.put(channel.address(), channel);
     return channel;
@@ -241,10 +242,10 @@ public final class CmManager {
    *
    * @throws VerbsException EINVAL if there is none
    */
-  public CmChannel channel(String function, long address) {
+  public CmChannel channel(long address) {
     CmChannel channel = channels.get(address);
     if (channel == null) {
-      throw new VerbsException(function, Errno.EINVAL, "no such event channel");
+      throw CallFailure.invalid("no such event channel");
     }
     return channel;
   }
@@ -268,7 +269,7 @@ public final class CmManager {
   public void add(CmHandle handle) {
     locked(
         () -> {
-          requireNetwork("rdma_create_id");
+          requireNetwork();
           handles.put(handle.address(), handle);
         });
   }
@@ -278,10 +279,10 @@ public final class CmManager {
    *
    * @throws VerbsException EINVAL if there is none
    */
-  public CmHandle handle(String function, long address) {
+  public CmHandle handle(long address) {
     CmHandle handle = handles.get(address);
     if (handle == null) {
-      throw new VerbsException(function, Errno.EINVAL, "no such identifier");
+      throw CallFailure.invalid("no such identifier");
     }
     return handle;
   }

@@ -1,6 +1,5 @@
 package dev.verbena.soft.device;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.soft.wire.Gids;
@@ -24,17 +23,15 @@ public record SoftAddressVector(
    * @throws VerbsException EINVAL if the port, the GID index or the global routing header (GRH) is
    *     missing or wrong
    */
-  public static SoftAddressVector read(String function, SoftDevice device, long address) {
+  public static SoftAddressVector read(SoftDevice device, long address) {
     CStruct attr = CStruct.at(address, ibv_ah_attr.layout());
-    SoftPort port = device.port(function, attr.getByte("port_num"));
+    SoftPort port = device.port(attr.getByte("port_num"));
     if (attr.getByte("is_global") == 0) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "an Ethernet port needs a global routing header: is_global is 0");
+      throw CallFailure.invalid("an Ethernet port needs a global routing header: is_global is 0");
     }
     int index = attr.getByte("grh.sgid_index");
     if (index >= port.gidTableLength) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "sgid_index " + index + ", the port has " + port.gidTableLength);
+      throw CallFailure.invalid("sgid_index " + index + ", the port has " + port.gidTableLength);
     }
     return new SoftAddressVector(
         port,

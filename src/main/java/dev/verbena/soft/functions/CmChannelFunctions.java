@@ -1,6 +1,5 @@
 package dev.verbena.soft.functions;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ah_attr;
@@ -16,6 +15,7 @@ import dev.verbena.soft.cm.CmMembership;
 import dev.verbena.soft.cm.CmPath;
 import dev.verbena.soft.cm.CmQueues;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -25,7 +25,6 @@ import org.jspecify.annotations.Nullable;
 /** Event channels of RDMA CM, and their events. */
 final class CmChannelFunctions {
   private static final long EVENT = rdma_cm_event.sizeof();
-  private static final String GET = "rdma_get_cm_event";
 
   private static final Map<Integer, MemorySegment> NAMES =
       Map.ofEntries(
@@ -80,18 +79,18 @@ final class CmChannelFunctions {
   }
 
   public void rdma_destroy_event_channel(long channel) {
-    manager.close(manager.channel("rdma_destroy_event_channel", channel));
+    manager.close(manager.channel(channel));
   }
 
   // Events
 
   public void rdma_get_cm_event(long channelAddress, long event) {
-    CmChannel channel = manager.channel(GET, channelAddress);
+    CmChannel channel = manager.channel(channelAddress);
     Taken next = null;
     while (next == null) {
       int errno = channel.await();
       if (errno != 0) {
-        throw new VerbsException(GET, errno);
+        throw CallFailure.of(errno);
       }
       CmEvent polled = manager.locked(() -> take(channel));
       if (polled != null) {
@@ -273,16 +272,15 @@ final class CmChannelFunctions {
   public void rdma_ack_cm_event(long event) {
     Taken acknowledged = taken.remove(event);
     if (acknowledged == null) {
-      throw new VerbsException("rdma_ack_cm_event", Errno.EINVAL, "no such event was taken");
+      throw CallFailure.invalid("no such event was taken");
     }
     acknowledged.handle.acknowledge(acknowledged.group);
   }
 
   public void rdma_write_cm_event(long id, int type, int status, long argument) {
-    String function = "rdma_write_cm_event";
-    CmHandle handle = manager.handle(function, id);
+    CmHandle handle = manager.handle(id);
     if (type != rdma_h.RDMA_CM_EVENT_USER()) {
-      throw new VerbsException(function, Errno.EINVAL, "event " + type + " is not the program's");
+      throw CallFailure.invalid("event " + type + " is not the program's");
     }
     manager.locked(() -> handle.id.userEvent(type, status, argument));
   }
@@ -290,7 +288,7 @@ final class CmChannelFunctions {
   // What functions in synchronous mode wait for
 
   /** Waits for the event that an operation ends with, if the identifier is in synchronous mode. */
-  void complete(String function, CmHandle handle) {
+  void complete(CmHandle handle) {
     if (!handle.isSynchronous) {
       return;
     }
@@ -299,8 +297,7 @@ final class CmChannelFunctions {
     CStruct event = CStruct.at(handle.struct.getLong("event"), rdma_cm_event.layout());
     int status = event.getInt("status");
     if (status != 0) {
-      throw new VerbsException(
-          function,
+      throw CallFailure.of(
           event.getInt("event") == rdma_h.RDMA_CM_EVENT_REJECTED()
               ? CmErrno.ECONNREFUSED
               : Math.abs(status));

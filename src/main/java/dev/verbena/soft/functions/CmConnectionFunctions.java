@@ -1,6 +1,5 @@
 package dev.verbena.soft.functions;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ece;
@@ -17,6 +16,7 @@ import dev.verbena.soft.cm.CmHandle;
 import dev.verbena.soft.cm.CmManager;
 import dev.verbena.soft.cm.CmQueues;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.SoftDevice;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
@@ -42,7 +42,7 @@ final class CmConnectionFunctions {
   }
 
   public void rdma_listen(long id, int backlog) {
-    CmHandle handle = manager.handle("rdma_listen", id);
+    CmHandle handle = manager.handle(id);
     manager.locked(
         () -> {
           manager.startAgents();
@@ -52,10 +52,9 @@ final class CmConnectionFunctions {
   }
 
   public void rdma_get_request(long listener, long id) {
-    String function = "rdma_get_request";
-    CmHandle handle = manager.handle(function, listener);
+    CmHandle handle = manager.handle(listener);
     if (!handle.isSynchronous) {
-      throw new VerbsException(function, Errno.EINVAL, "the listener reports on a channel");
+      throw CallFailure.invalid("the listener reports on a channel");
     }
     channels.acknowledgeLast(handle);
     long pointer = handle.struct.addressOf("event");
@@ -65,13 +64,13 @@ final class CmConnectionFunctions {
     int type = event.getInt("event");
     int status = event.getInt("status");
     if (type == rdma_h.RDMA_CM_EVENT_REJECTED()) {
-      throw new VerbsException(function, CmErrno.ECONNREFUSED);
+      throw CallFailure.of(CmErrno.ECONNREFUSED);
     } else if (status != 0) {
-      throw new VerbsException(function, Math.abs(status));
+      throw CallFailure.of(Math.abs(status));
     } else if (type != rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST()) {
-      throw new VerbsException(function, Errno.EINVAL, "another event than a request: " + type);
+      throw CallFailure.invalid("another event than a request: " + type);
     }
-    CmHandle request = manager.handle(function, event.getLong("id"));
+    CmHandle request = manager.handle(event.getLong("id"));
     if (handle.queuePairAttributes != null) {
       CStruct attributes = CStruct.allocate(ibv_qp_init_attr.layout());
       attributes.segment().copyFrom(handle.queuePairAttributes.segment());
@@ -84,9 +83,8 @@ final class CmConnectionFunctions {
   }
 
   public void rdma_connect(long id, long parameters) {
-    String function = "rdma_connect";
-    CmHandle handle = manager.handle(function, id);
-    CStruct asked = parameters(function, handle, parameters);
+    CmHandle handle = manager.handle(id);
+    CStruct asked = parameters(handle, parameters);
     handle.initiatorDepth =
         depth(asked, "initiator_depth", SoftDevice.MAX_READS, () -> SoftDevice.MAX_READS);
     handle.responderResources =
@@ -98,31 +96,30 @@ final class CmConnectionFunctions {
           handle.id.connect(connection);
         });
     handle.connectData = new byte[0];
-    channels.complete(function, handle);
+    channels.complete(handle);
   }
 
   /** The parameters, or null where C has NULL. */
-  private static @Nullable CStruct parameters(String function, CmHandle handle, long address) {
+  private static @Nullable CStruct parameters(CmHandle handle, long address) {
     boolean connects = handle.id.portSpace == rdma_h.RDMA_PS_TCP();
     if (address == 0) {
       if (connects && handle.queuePair() == 0) {
-        throw new VerbsException(function, Errno.EINVAL, "neither parameters nor a queue pair");
+        throw CallFailure.invalid("neither parameters nor a queue pair");
       }
       return null;
     }
     CStruct asked = CStruct.at(address, rdma_conn_param.layout());
     if (connects) {
-      requireDepth(function, asked, "responder_resources");
-      requireDepth(function, asked, "initiator_depth");
+      requireDepth(asked, "responder_resources");
+      requireDepth(asked, "initiator_depth");
     }
     return asked;
   }
 
-  private static void requireDepth(String function, CStruct asked, String field) {
+  private static void requireDepth(CStruct asked, String field) {
     int depth = asked.getByte(field);
     if (depth != rdma_h.RDMA_MAX_RESP_RES() && depth > SoftDevice.MAX_READS) {
-      throw new VerbsException(
-          function, Errno.EINVAL, field + " is at most " + SoftDevice.MAX_READS + ", not " + depth);
+      throw CallFailure.invalid(field + " is at most " + SoftDevice.MAX_READS + ", not " + depth);
     }
   }
 
@@ -161,9 +158,8 @@ final class CmConnectionFunctions {
   }
 
   public void rdma_accept(long id, long parameters) {
-    String function = "rdma_accept";
-    CmHandle handle = manager.handle(function, id);
-    CStruct asked = parameters(function, handle, parameters);
+    CmHandle handle = manager.handle(id);
+    CStruct asked = parameters(handle, parameters);
     handle.initiatorDepth =
         depth(asked, "initiator_depth", SoftDevice.MAX_READS, () -> handle.initiatorDepth);
     handle.responderResources =
@@ -179,75 +175,73 @@ final class CmConnectionFunctions {
       throw e;
     }
     if (!handle.id.isDatagram()) {
-      channels.complete(function, handle);
+      channels.complete(handle);
     } else if (handle.isSynchronous) {
       channels.acknowledgeLast(handle);
     }
   }
 
   public void rdma_reject(long id, long privateData, byte length) {
-    reject("rdma_reject", id, privateData, length, CmExchange.REASON_CONSUMER);
+    reject(id, privateData, length, CmExchange.REASON_CONSUMER);
   }
 
   public void rdma_reject_ece(long id, long privateData, byte length) {
-    reject("rdma_reject_ece", id, privateData, length, CmExchange.REASON_VENDOR_OPTION);
+    reject(id, privateData, length, CmExchange.REASON_VENDOR_OPTION);
   }
 
-  private void reject(String function, long id, long privateData, byte length, int reason) {
-    CmHandle handle = manager.handle(function, id);
+  private void reject(long id, long privateData, byte length, int reason) {
+    CmHandle handle = manager.handle(id);
     byte[] data = bytes(privateData, Byte.toUnsignedInt(length));
     manager.locked(() -> handle.id.reject(reason, data));
   }
 
   public void rdma_establish(long id) {
-    CmHandle handle = manager.handle("rdma_establish", id);
+    CmHandle handle = manager.handle(id);
     if (handle.queuePair() != 0) {
-      throw new VerbsException("rdma_establish", Errno.EINVAL, "it has a queue pair");
+      throw CallFailure.invalid("it has a queue pair");
     }
     manager.locked(handle.id::establish);
   }
 
   public void rdma_notify(long id, int eventType) {
-    CmHandle handle = manager.handle("rdma_notify", id);
+    CmHandle handle = manager.handle(id);
     manager.locked(() -> handle.id.notifyOf(eventType));
   }
 
   public void rdma_disconnect(long id) {
-    CmHandle handle = manager.handle("rdma_disconnect", id);
+    CmHandle handle = manager.handle(id);
     if (handle.device == null) {
-      throw new VerbsException("rdma_disconnect", Errno.EINVAL, "it is not bound to a device");
+      throw CallFailure.invalid("it is not bound to a device");
     }
     queues.fail(handle);
     manager.locked(handle.id::disconnect);
-    channels.complete("rdma_disconnect", handle);
+    channels.complete(handle);
   }
 
   public void rdma_init_qp_attr(long id, long attributes, long mask) {
-    CmHandle handle = manager.handle("rdma_init_qp_attr", id);
+    CmHandle handle = manager.handle(id);
     Memory.putInt(mask, queues.setAttributes(handle, CStruct.at(attributes, ibv_qp_attr.layout())));
   }
 
   // Enhanced connection establishment (ECE)
 
   public void rdma_set_local_ece(long id, long ece) {
-    String function = "rdma_set_local_ece";
-    CmHandle handle = manager.handle(function, id);
+    CmHandle handle = manager.handle(id);
     CStruct struct = ece == 0 ? null : CStruct.at(ece, ibv_ece.layout());
     if (struct == null
         || handle.queuePair() != 0
         || struct.getInt("vendor_id") == 0
         || struct.getInt("comp_mask") != 0) {
-      throw new VerbsException(function, Errno.EINVAL, "no vendor, or there is a queue pair");
+      throw CallFailure.invalid("no vendor, or there is a queue pair");
     }
     handle.localVendor = struct.getInt("vendor_id");
     handle.localOptions = struct.getInt("options");
   }
 
   public void rdma_get_remote_ece(long id, long ece) {
-    String function = "rdma_get_remote_ece";
-    CmHandle handle = manager.handle(function, id);
+    CmHandle handle = manager.handle(id);
     if (ece == 0 || handle.queuePair() != 0) {
-      throw new VerbsException(function, Errno.EINVAL, "there is a queue pair");
+      throw CallFailure.invalid("there is a queue pair");
     }
     CStruct _ =
         CStruct.at(ece, ibv_ece.layout())

@@ -1,7 +1,6 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Abi;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Upcalls;
@@ -9,6 +8,7 @@ import dev.verbena.raw.ibv_cq_ex;
 import dev.verbena.raw.ibv_wc_tm_info;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Completion;
 import dev.verbena.soft.device.SoftCompletionQueue;
 
@@ -21,7 +21,7 @@ final class ExtendedPolling {
   private static final long WR_ID = Abi.current().offsetOf(ibv_cq_ex.layout(), "wr_id");
 
   /** Sets the pointers of a queue that was asked for some fields. */
-  static void fill(String function, CStruct queue, long wcFlags) {
+  static void fill(CStruct queue, long wcFlags) {
     set(
         queue,
         "start_poll",
@@ -49,7 +49,7 @@ final class ExtendedPolling {
             rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK(),
             "read_completion_wallclock_ns");
     if (left != 0) {
-      throw new VerbsException(function, Errno.EOPNOTSUPP, "wc_flags 0x" + Long.toHexString(left));
+      throw CallFailure.of(Errno.EOPNOTSUPP, "wc_flags 0x" + Long.toHexString(left));
     }
   }
 

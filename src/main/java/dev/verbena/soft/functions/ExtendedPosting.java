@@ -9,6 +9,7 @@ import dev.verbena.raw.ibv_data_buf;
 import dev.verbena.raw.ibv_qp_ex;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.ScatterList;
 import dev.verbena.soft.transport.SendQueue;
 import dev.verbena.soft.transport.SoftQueuePair;
@@ -45,10 +46,8 @@ final class ExtendedPosting {
   static void fill(CStruct queuePair, long sendOps) {
     int type = queuePair.getInt("qp_base.qp_type");
     if ((sendOps & ~allowed(type)) != 0) {
-      throw new VerbsException(
-          "ibv_create_qp_ex",
-          Errno.EOPNOTSUPP,
-          "send_ops_flags 0x" + Long.toHexString(sendOps & ~allowed(type)));
+      throw CallFailure.of(
+          Errno.EOPNOTSUPP, "send_ops_flags 0x" + Long.toHexString(sendOps & ~allowed(type)));
     }
     for (Map.Entry<String, Integer> operation : OPERATIONS.entrySet()) {
       if ((sendOps & operation.getValue()) != 0) {

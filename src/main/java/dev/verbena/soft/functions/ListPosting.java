@@ -177,6 +177,6 @@ final class ListPosting {
   }
 
   static SoftWindow window(long address) {
-    return Registry.at("ibv_post_send", address, SoftWindow.class);
+    return Registry.at(address, SoftWindow.class);
   }
 }

@@ -1,7 +1,6 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_rwq_ind_table_init_attr;
 import dev.verbena.raw.ibv_wq;
@@ -9,6 +8,7 @@ import dev.verbena.raw.ibv_wq_attr;
 import dev.verbena.raw.ibv_wq_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftContext;
@@ -28,18 +28,16 @@ final class WorkQueueFunctions {
           | rdma_h.IBV_WQ_FLAGS_DELAY_DROP()
           | rdma_h.IBV_WQ_FLAGS_PCI_WRITE_END_PADDING();
 
-  private static SoftWorkQueue queue(String function, long address) {
-    return Registry.at(function, address, SoftWorkQueue.class);
+  private static SoftWorkQueue queue(long address) {
+    return Registry.at(address, SoftWorkQueue.class);
   }
 
   /** The pointer behind {@code ibv_create_wq}. */
   public long create_wq(long context, long attributes) {
-    String function = "ibv_create_wq";
-    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_wq_init_attr.layout());
-    SoftDomain domain = MemoryFunctions.domain(function, attr.getLong("pd"));
-    SoftCompletionQueue completions =
-        Registry.at(function, attr.getLong("cq"), SoftCompletionQueue.class);
+    SoftDomain domain = MemoryFunctions.domain(attr.getLong("pd"));
+    SoftCompletionQueue completions = Registry.at(attr.getLong("cq"), SoftCompletionQueue.class);
     int requests = attr.getInt("max_wr");
     int elements = attr.getInt("max_sge");
     if (attr.getInt("wq_type") != rdma_h.IBV_WQT_RQ()
@@ -47,17 +45,14 @@ final class WorkQueueFunctions {
         || requests > SoftDevice.MAX_WR
         || elements < 1
         || elements > SoftDevice.MAX_SGE) {
-      throw new VerbsException(
-          function,
-          Errno.EINVAL,
+      throw CallFailure.invalid(
           "max_wr is 1 to %d, not %d; max_sge is 1 to %d, not %d"
               .formatted(SoftDevice.MAX_WR, requests, SoftDevice.MAX_SGE, elements));
     }
     boolean hasFlags = (attr.getInt("comp_mask") & rdma_h.IBV_WQ_INIT_ATTR_FLAGS()) != 0;
     int flags = hasFlags ? attr.getInt("create_flags") : 0;
     if ((flags & ~FLAGS) != 0) {
-      throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "create_flags 0x" + Integer.toHexString(flags));
+      throw CallFailure.of(Errno.EOPNOTSUPP, "create_flags 0x" + Integer.toHexString(flags));
     }
     return Registry.create(
         owner.device,
@@ -80,7 +75,7 @@ final class WorkQueueFunctions {
 
   /** The pointer behind {@code ibv_modify_wq}. */
   public int modify_wq(long address, long attributes) {
-    SoftWorkQueue queue = queue("ibv_modify_wq", address);
+    SoftWorkQueue queue = queue(address);
     CStruct attr = CStruct.at(attributes, ibv_wq_attr.layout());
     return queue.device.engine.locked(() -> modify(queue, attr, attr.getInt("attr_mask")));
   }
@@ -113,7 +108,7 @@ final class WorkQueueFunctions {
 
   /** The pointer behind {@code ibv_destroy_wq}. */
   public int destroy_wq(long address) {
-    Registry.destroy("ibv_destroy_wq", address, SoftWorkQueue.class);
+    Registry.destroy(address, SoftWorkQueue.class);
     return 0;
   }
 
@@ -132,24 +127,22 @@ final class WorkQueueFunctions {
 
   /** The pointer behind {@code ibv_create_rwq_ind_table}. */
   public long create_rwq_ind_table(long context, long attributes) {
-    String function = "ibv_create_rwq_ind_table";
-    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_rwq_ind_table_init_attr.layout());
     int logarithm = attr.getInt("log_ind_tbl_size");
     if (logarithm < 0 || 1L << logarithm > MAX_TABLE || attr.getInt("comp_mask") != 0) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "a table has at most " + MAX_TABLE + " entries");
+      throw CallFailure.invalid("a table has at most " + MAX_TABLE + " entries");
     }
     SoftWorkQueue[] queues = new SoftWorkQueue[1 << logarithm];
     for (int i = 0; i < queues.length; i++) {
-      queues[i] = queue(function, Memory.getLong(attr.getLong("ind_tbl") + (long) i * Long.BYTES));
+      queues[i] = queue(Memory.getLong(attr.getLong("ind_tbl") + (long) i * Long.BYTES));
     }
     return Registry.create(owner.device, () -> new SoftIndirectionTable(owner, queues));
   }
 
   /** The pointer behind {@code ibv_destroy_rwq_ind_table}. */
   public int destroy_rwq_ind_table(long address) {
-    Registry.destroy("ibv_destroy_rwq_ind_table", address, SoftIndirectionTable.class);
+    Registry.destroy(address, SoftIndirectionTable.class);
     return 0;
   }
 }

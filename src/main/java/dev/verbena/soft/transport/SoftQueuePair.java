@@ -1,12 +1,12 @@
 package dev.verbena.soft.transport;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Abi;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Completion;
 import dev.verbena.soft.device.FrameTarget;
 import dev.verbena.soft.device.MemoryKey;
@@ -506,8 +506,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     }
     for (int i = 0; i < counters.length; i++) {
       if ((operations & 1 << i) != 0 && counters[i] != null) {
-        throw new VerbsException(
-            "ibv_qp_attach_comp_cntr", Errno.EBUSY, "a counter is attached for the operations");
+        throw CallFailure.of(Errno.EBUSY, "a counter is attached for the operations");
       }
     }
     for (int i = 0; i < counters.length; i++) {
@@ -623,10 +622,10 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   }
 
   @Override
-  public void requireUnused(String function) {
-    super.requireUnused(function);
+  public void requireUnused() {
+    super.requireUnused();
     if (!groups.isEmpty()) {
-      throw new VerbsException(function, Errno.EBUSY, "attached to a multicast group");
+      throw CallFailure.of(Errno.EBUSY, "attached to a multicast group");
     }
   }
 

@@ -202,7 +202,7 @@ public final class SoftSendRequest {
   /** Reads the part of a memory window bind from a {@code struct ibv_mw_bind_info}. */
   public void readBindInfo(long info) {
     long mr = Memory.getLong(info);
-    region = mr == 0 ? null : Registry.at("ibv_post_send", mr, SoftRegion.class);
+    region = mr == 0 ? null : Registry.at(mr, SoftRegion.class);
     bindAddress = Memory.getLong(info + 8);
     bindLength = Memory.getLong(info + 16);
     bindAccess = Memory.getInt(info + 24);

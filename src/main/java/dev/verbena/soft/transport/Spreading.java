@@ -6,6 +6,7 @@ import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_rx_hash_conf;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.FrameTarget;
 import dev.verbena.soft.wire.EthernetFrame;
 import dev.verbena.soft.wire.Packet;
@@ -53,18 +54,15 @@ public final class Spreading implements FrameTarget {
    * @throws VerbsException EINVAL or EOPNOTSUPP if the function is another than Toeplitz with a key
    *     of 40 bytes, or a field is not known
    */
-  public static Spreading read(String function, SoftIndirectionTable table, long address) {
+  public static Spreading read(SoftIndirectionTable table, long address) {
     CStruct conf = CStruct.at(address, ibv_rx_hash_conf.layout());
     long fields = conf.getLong("rx_hash_fields_mask");
     if (conf.getByte("rx_hash_function") != rdma_h.IBV_RX_HASH_FUNC_TOEPLITZ()
         || (fields & ~FIELDS) != 0) {
-      throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "rx_hash_fields_mask 0x" + Long.toHexString(fields));
+      throw CallFailure.of(Errno.EOPNOTSUPP, "rx_hash_fields_mask 0x" + Long.toHexString(fields));
     }
     if (conf.getByte("rx_hash_key_len") != Toeplitz.KEY) {
-      throw new VerbsException(
-          function,
-          Errno.EINVAL,
+      throw CallFailure.invalid(
           "rx_hash_key_len must be " + Toeplitz.KEY + ", not " + conf.getByte("rx_hash_key_len"));
     }
     byte[] key =

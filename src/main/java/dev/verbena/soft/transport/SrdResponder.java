@@ -75,7 +75,7 @@ final class SrdResponder {
       queueKey = queuePair.attributes.getInt("qkey");
     }
     if ((mask & rdma_h.IBV_QP_PORT()) != 0) {
-      port = queuePair.device.port("ibv_modify_qp", queuePair.attributes.getByte("port_num"));
+      port = queuePair.device.port(queuePair.attributes.getByte("port_num"));
     }
   }
 
