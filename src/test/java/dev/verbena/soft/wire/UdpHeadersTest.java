@@ -1,22 +1,17 @@
-package dev.verbena.soft;
+package dev.verbena.soft.wire;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.io.UdpSocket;
-import dev.verbena.soft.wire.Gids;
-import dev.verbena.soft.wire.Icrc;
-import dev.verbena.soft.wire.Opcode;
-import dev.verbena.soft.wire.Packet;
-import dev.verbena.soft.wire.SourcePorts;
-import dev.verbena.soft.wire.UdpMessages;
-import dev.verbena.soft.wire.UdpSender;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -62,8 +57,10 @@ class UdpHeadersTest {
     return received(messages, peer.getPort(), packet);
   }
 
-  private static int freePort() throws Exception {
-    return UdpNetworkTest.freePort();
+  private static int freePort() throws IOException {
+    try (DatagramSocket any = new DatagramSocket(0)) {
+      return any.getLocalPort();
+    }
   }
 
   private static Received received(UdpMessages messages, int port, Packet addresses) {
