@@ -8,7 +8,6 @@ import dev.verbena.soft.device.PacketTarget;
 import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
-import dev.verbena.soft.device.Topology;
 import dev.verbena.soft.engine.Scheduler;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.Gids;
@@ -31,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * The fabric of a network: knows its devices and their GIDs, and carries packets between their
  * ports and over its link, with the faults of the network. Used under the network's lock.
  */
-final class SoftFabric implements Fabric, Topology, LinkReceiver {
+final class SoftFabric implements Fabric, LinkReceiver {
   private final NetworkLink link;
   private final Scheduler scheduler;
   private final PacketPool packets;

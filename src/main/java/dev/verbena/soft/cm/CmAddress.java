@@ -20,9 +20,7 @@ public final class CmAddress {
    * @throws VerbsException EINVAL if there is none, or it is of another family
    */
   public static InetSocketAddress read(long address) {
-    if (address == 0) {
-      throw CallFailure.invalid("no address");
-    }
+    CallFailure.invalidIf(address == 0, "no address");
     return switch (Short.toUnsignedInt(Memory.getShort(address))) {
       case SocketAddresses.AF_INET, SocketAddresses.AF_INET6 ->
           SocketAddresses.read(Memory.at(address, length(address))).orElseThrow();

@@ -279,9 +279,7 @@ public final class CmExchange {
   }
 
   private static void require(boolean condition) {
-    if (!condition) {
-      throw CallFailure.invalid("the connection is in another state");
-    }
+    CallFailure.invalidIf(!condition, "the connection is in another state");
   }
 
   // What the peer sends

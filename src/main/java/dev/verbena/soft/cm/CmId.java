@@ -138,9 +138,7 @@ public final class CmId {
   }
 
   private void require(State wanted) {
-    if (state != wanted) {
-      throw CallFailure.invalid("the identifier is in state " + state);
-    }
+    CallFailure.invalidIf(state != wanted, "the identifier is in state " + state);
   }
 
   // Options
@@ -150,23 +148,20 @@ public final class CmId {
   }
 
   public void ackTimeout(int value) {
-    if (isDatagram()) {
-      throw CallFailure.invalid("datagrams are not acknowledged");
-    }
+    CallFailure.invalidIf(isDatagram(), "datagrams are not acknowledged");
     ackTimeout = value;
   }
 
   public void shareAddress(boolean share) {
-    if (state != State.IDLE && !(share && state != State.LISTEN)) {
-      throw CallFailure.invalid("the identifier is in state " + state);
-    }
+    CallFailure.invalidIf(
+        state != State.IDLE && !(share && state != State.LISTEN),
+        "the identifier is in state " + state);
     sharesAddress = share;
   }
 
   public void addressFamilyOnly(boolean only) {
-    if (state != State.IDLE && state != State.ADDRESS_BOUND) {
-      throw CallFailure.invalid("the identifier is in state " + state);
-    }
+    CallFailure.invalidIf(
+        state != State.IDLE && state != State.ADDRESS_BOUND, "the identifier is in state " + state);
     addressFamilyOnly = only;
   }
 
@@ -194,9 +189,9 @@ public final class CmId {
     }
     require(State.ADDRESS_BOUND);
     InetAddress peer = to.getAddress();
-    if (source.getAddress().getClass() != peer.getClass()) {
-      throw CallFailure.invalid("one address is of IPv4, the other of IPv6: " + source + ", " + to);
-    }
+    CallFailure.invalidIf(
+        source.getAddress().getClass() != peer.getClass(),
+        "one address is of IPv4, the other of IPv6: " + source + ", " + to);
     SoftPort chosen = port == null ? manager.portToward(peer) : port;
     boolean loops = manager.isAny(peer);
     boolean group = peer.isMulticastAddress();
@@ -353,10 +348,9 @@ public final class CmId {
    * @throws VerbsException EINVAL if the data is too long
    */
   private static byte[] padded(byte[] data, int offset, int length) {
-    if (data.length > length - offset) {
-      throw CallFailure.invalid(
-          "private data has at most " + (length - offset) + " bytes, not " + data.length);
-    }
+    CallFailure.invalidIf(
+        data.length > length - offset,
+        "private data has at most " + (length - offset) + " bytes, not " + data.length);
     byte[] field = new byte[length];
     System.arraycopy(data, 0, field, offset, data.length);
     return field;
@@ -428,9 +422,9 @@ public final class CmId {
   }
 
   public void notifyOf(int event) {
-    if (port == null || exchange == null || event != rdma_h.IBV_EVENT_COMM_EST()) {
-      throw CallFailure.invalid("there is no connection, or another event than COMM_EST");
-    }
+    CallFailure.invalidIf(
+        port == null || exchange == null || event != rdma_h.IBV_EVENT_COMM_EST(),
+        "there is no connection, or another event than COMM_EST");
     exchange.notifyEstablished();
   }
 
@@ -490,9 +484,7 @@ public final class CmId {
   // Multicast
 
   public void join(CmMembership membership) {
-    if (!isDatagram()) {
-      throw CallFailure.invalid("groups are of datagrams");
-    }
+    CallFailure.invalidIf(!isDatagram(), "groups are of datagrams");
     if ((state != State.ADDRESS_BOUND && state != State.ADDRESS_RESOLVED) || port == null) {
       throw CallFailure.invalid("the identifier is in state " + state);
     }

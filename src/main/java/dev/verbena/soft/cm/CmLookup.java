@@ -83,9 +83,7 @@ final class CmLookup {
 
   /** Sends the answer. */
   void answer(int status, int queuePair, int queueKey, byte[] data) {
-    if (isActive || isOver) {
-      throw CallFailure.invalid("no request waits for an answer");
-    }
+    CallFailure.invalidIf(isActive || isOver, "no request waits for an answer");
     long service = ((SidrReq) request.message()).service();
     SidrRep answer = new SidrRep(id, status, queuePair, service, queueKey, data);
     agent.send(port, path, new CmDatagram(request.transaction(), 0, answer));

@@ -4,10 +4,10 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Verbs;
 import dev.verbena.soft.device.CallFailure;
+import dev.verbena.soft.device.Fabric;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
-import dev.verbena.soft.device.Topology;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.engine.TimerQueue;
 import dev.verbena.soft.wire.Gids;
@@ -27,7 +27,7 @@ public final class CmManager {
   /** As in the kernel. */
   static final int MAX_BACKLOG = 1024;
 
-  private final Topology network;
+  private final Fabric network;
   private final Engine engine;
   private final Verbs verbs;
   private final CmPorts ports = new CmPorts(this);
@@ -43,7 +43,7 @@ public final class CmManager {
   private final Map<Long, CmChannel> channels = new ConcurrentHashMap<>();
   private final Map<Long, CmHandle> handles = new ConcurrentHashMap<>();
 
-  public CmManager(Topology network, Engine engine, Verbs verbs) {
+  public CmManager(Fabric network, Engine engine, Verbs verbs) {
     this.network = network;
     this.engine = engine;
     this.verbs = verbs;

@@ -27,6 +27,20 @@ public final class CallFailure {
     return of(Errno.EINVAL, details);
   }
 
+  /** Throws EINVAL if an argument is wrong. */
+  public static void invalidIf(boolean wrong, String details) {
+    if (wrong) {
+      throw invalid(details);
+    }
+  }
+
+  /** Throws EOPNOTSUPP if the device lacks what is asked for. */
+  public static void unsupportedIf(boolean lacks, String details) {
+    if (lacks) {
+      throw of(Errno.EOPNOTSUPP, details);
+    }
+  }
+
   /** A failure with the name of the function that was called, unless it has one already. */
   public static VerbsException in(String function, VerbsException failure) {
     if (!failure.function().equals(CALLED)) {

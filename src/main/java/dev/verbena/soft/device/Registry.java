@@ -117,9 +117,7 @@ public final class Registry {
    */
   public static <T extends SoftObject> T at(long address, Class<T> type) {
     SoftObject object = BY_ADDRESS.get(address);
-    if (!type.isInstance(object)) {
-      throw CallFailure.invalid("no such object: it was destroyed");
-    }
+    CallFailure.invalidIf(!type.isInstance(object), "no such object: it was destroyed");
     return type.cast(object);
   }
 

@@ -26,13 +26,13 @@ public record SoftAddressVector(
   public static SoftAddressVector read(SoftDevice device, long address) {
     CStruct attr = CStruct.at(address, ibv_ah_attr.layout());
     SoftPort port = device.port(attr.getByte("port_num"));
-    if (attr.getByte("is_global") == 0) {
-      throw CallFailure.invalid("an Ethernet port needs a global routing header: is_global is 0");
-    }
+    CallFailure.invalidIf(
+        attr.getByte("is_global") == 0,
+        "an Ethernet port needs a global routing header: is_global is 0");
     int index = attr.getByte("grh.sgid_index");
-    if (index >= port.gidTableLength) {
-      throw CallFailure.invalid("sgid_index " + index + ", the port has " + port.gidTableLength);
-    }
+    CallFailure.invalidIf(
+        index >= port.gidTableLength,
+        "sgid_index " + index + ", the port has " + port.gidTableLength);
     return new SoftAddressVector(
         port,
         port.gids.get(index),

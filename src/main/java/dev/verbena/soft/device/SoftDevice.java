@@ -176,9 +176,9 @@ public final class SoftDevice {
    * @throws VerbsException EINVAL if there is none
    */
   public SoftPort port(int number) {
-    if (number < 1 || number > ports.size()) {
-      throw CallFailure.invalid(name + " has ports 1 to " + ports.size() + ", not " + number);
-    }
+    CallFailure.invalidIf(
+        number < 1 || number > ports.size(),
+        name + " has ports 1 to " + ports.size() + ", not " + number);
     return ports.get(number - 1);
   }
 

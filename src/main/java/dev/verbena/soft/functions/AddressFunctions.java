@@ -51,16 +51,15 @@ final class AddressFunctions {
   public void ibv_init_ah_from_wc(long context, byte port, long wc, long grh, long attributes) {
     SoftDevice device = Registry.at(context, SoftContext.class).device;
     SoftPort own = device.port(port);
-    if ((Memory.getInt(wc + ibv_wc.wc_flags$offset()) & rdma_h.IBV_WC_GRH()) == 0) {
-      throw CallFailure.invalid("the completion has no GRH");
-    }
+    CallFailure.invalidIf(
+        (Memory.getInt(wc + ibv_wc.wc_flags$offset()) & rdma_h.IBV_WC_GRH()) == 0,
+        "the completion has no GRH");
     boolean ipv6 = (Memory.getByte(grh) & 0xf0) == 0x60;
     Gids source = ipv6 ? Gids.read(grh + IPV6_SOURCE) : ipv4(grh + IPV4_SOURCE);
     Gids destination = ipv6 ? Gids.read(grh + IPV6_DESTINATION) : ipv4(grh + IPV4_DESTINATION);
     int index = destination.isMulticast() ? own.gids.size() - 1 : own.gids.indexOf(destination);
-    if (index < 0 || index >= own.gidTableLength) {
-      throw CallFailure.invalid("the port does not have the GID");
-    }
+    CallFailure.invalidIf(
+        index < 0 || index >= own.gidTableLength, "the port does not have the GID");
     Memory.at(attributes, ibv_ah_attr.sizeof()).fill((byte) 0);
     CStruct attr =
         CStruct.at(attributes, ibv_ah_attr.layout())

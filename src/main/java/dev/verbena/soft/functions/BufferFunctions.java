@@ -29,15 +29,14 @@ final class BufferFunctions {
 
   // Device memory
 
-  /** The pointer behind {@code ibv_alloc_dm}. */
   public long alloc_dm(long context, long attributes) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_alloc_dm_attr.layout());
     long length = attr.getLong("length");
     int alignment = attr.getInt("log_align_req");
-    if (length < 1 || length > SoftDevice.MAX_DEVICE_MEMORY || alignment < 0 || alignment > 16) {
-      throw CallFailure.invalid("1 to " + SoftDevice.MAX_DEVICE_MEMORY + " bytes, not " + length);
-    }
+    CallFailure.invalidIf(
+        length < 1 || length > SoftDevice.MAX_DEVICE_MEMORY || alignment < 0 || alignment > 16,
+        "1 to " + SoftDevice.MAX_DEVICE_MEMORY + " bytes, not " + length);
     MemorySegment memory = allocate(length, 1L << alignment);
     return Registry.create(
         owner.device,
@@ -56,13 +55,11 @@ final class BufferFunctions {
         });
   }
 
-  /** The pointer behind {@code ibv_free_dm}. */
   public int free_dm(long address) {
     Registry.destroy(address, SoftBuffer.class);
     return 0;
   }
 
-  /** The pointer behind {@code ibv_memcpy_to_dm}. */
   public int memcpy_to_dm(long address, long offset, long host, long length) {
     SoftBuffer buffer = Registry.at(address, SoftBuffer.class);
     if (!buffer.covers(offset, length)) {
@@ -72,7 +69,6 @@ final class BufferFunctions {
     return 0;
   }
 
-  /** The pointer behind {@code ibv_memcpy_from_dm}. */
   public int memcpy_from_dm(long host, long address, long offset, long length) {
     SoftBuffer buffer = Registry.at(address, SoftBuffer.class);
     if (!buffer.covers(offset, length)) {
@@ -82,13 +78,13 @@ final class BufferFunctions {
     return 0;
   }
 
-  /** The pointer behind {@code ibv_reg_dm_mr}: addresses of the region are offsets. */
+  /** Addresses of the region are offsets. */
   public long reg_dm_mr(long pd, long dm, long offset, long length, int access) {
     SoftDomain domain = MemoryFunctions.domain(pd);
     SoftBuffer buffer = Registry.at(dm, SoftBuffer.class);
-    if (!buffer.covers(offset, length) || (access & rdma_h.IBV_ACCESS_ZERO_BASED()) == 0) {
-      throw CallFailure.invalid("outside the memory, or without IBV_ACCESS_ZERO_BASED");
-    }
+    CallFailure.invalidIf(
+        !buffer.covers(offset, length) || (access & rdma_h.IBV_ACCESS_ZERO_BASED()) == 0,
+        "outside the memory, or without IBV_ACCESS_ZERO_BASED");
     return domain.device.engine.locked(
         () ->
             MemoryFunctions.add(domain, buffer.memory.address() + offset, length, 0, access, buffer)
@@ -99,9 +95,7 @@ final class BufferFunctions {
 
   public long ibv_alloc_buf(long pd, long size, long buffer) {
     SoftDomain domain = MemoryFunctions.domain(pd);
-    if (size < 1) {
-      throw CallFailure.invalid(size + " bytes");
-    }
+    CallFailure.invalidIf(size < 1, size + " bytes");
     MemorySegment memory = allocate(size, PAGE);
     return domain.device.engine.locked(
         () -> {

@@ -279,9 +279,8 @@ final class CmChannelFunctions {
 
   public void rdma_write_cm_event(long id, int type, int status, long argument) {
     CmHandle handle = manager.handle(id);
-    if (type != rdma_h.RDMA_CM_EVENT_USER()) {
-      throw CallFailure.invalid("event " + type + " is not the program's");
-    }
+    CallFailure.invalidIf(
+        type != rdma_h.RDMA_CM_EVENT_USER(), "event " + type + " is not the program's");
     manager.locked(() -> handle.id.userEvent(type, status, argument));
   }
 

@@ -53,9 +53,7 @@ final class CmConnectionFunctions {
 
   public void rdma_get_request(long listener, long id) {
     CmHandle handle = manager.handle(listener);
-    if (!handle.isSynchronous) {
-      throw CallFailure.invalid("the listener reports on a channel");
-    }
+    CallFailure.invalidIf(!handle.isSynchronous, "the listener reports on a channel");
     channels.acknowledgeLast(handle);
     long pointer = handle.struct.addressOf("event");
     channels.rdma_get_cm_event(handle.id.channel.address(), pointer);
@@ -103,9 +101,8 @@ final class CmConnectionFunctions {
   private static @Nullable CStruct parameters(CmHandle handle, long address) {
     boolean connects = handle.id.portSpace == rdma_h.RDMA_PS_TCP();
     if (address == 0) {
-      if (connects && handle.queuePair() == 0) {
-        throw CallFailure.invalid("neither parameters nor a queue pair");
-      }
+      CallFailure.invalidIf(
+          connects && handle.queuePair() == 0, "neither parameters nor a queue pair");
       return null;
     }
     CStruct asked = CStruct.at(address, rdma_conn_param.layout());
@@ -118,9 +115,9 @@ final class CmConnectionFunctions {
 
   private static void requireDepth(CStruct asked, String field) {
     int depth = asked.getByte(field);
-    if (depth != rdma_h.RDMA_MAX_RESP_RES() && depth > SoftDevice.MAX_READS) {
-      throw CallFailure.invalid(field + " is at most " + SoftDevice.MAX_READS + ", not " + depth);
-    }
+    CallFailure.invalidIf(
+        depth != rdma_h.RDMA_MAX_RESP_RES() && depth > SoftDevice.MAX_READS,
+        field + " is at most " + SoftDevice.MAX_READS + ", not " + depth);
   }
 
   private static int depth(CStruct asked, String field, int most, IntSupplier otherwise) {
@@ -197,9 +194,7 @@ final class CmConnectionFunctions {
 
   public void rdma_establish(long id) {
     CmHandle handle = manager.handle(id);
-    if (handle.queuePair() != 0) {
-      throw CallFailure.invalid("it has a queue pair");
-    }
+    CallFailure.invalidIf(handle.queuePair() != 0, "it has a queue pair");
     manager.locked(handle.id::establish);
   }
 
@@ -210,9 +205,7 @@ final class CmConnectionFunctions {
 
   public void rdma_disconnect(long id) {
     CmHandle handle = manager.handle(id);
-    if (handle.device == null) {
-      throw CallFailure.invalid("it is not bound to a device");
-    }
+    CallFailure.invalidIf(handle.device == null, "it is not bound to a device");
     queues.fail(handle);
     manager.locked(handle.id::disconnect);
     channels.complete(handle);
@@ -228,21 +221,19 @@ final class CmConnectionFunctions {
   public void rdma_set_local_ece(long id, long ece) {
     CmHandle handle = manager.handle(id);
     CStruct struct = ece == 0 ? null : CStruct.at(ece, ibv_ece.layout());
-    if (struct == null
-        || handle.queuePair() != 0
-        || struct.getInt("vendor_id") == 0
-        || struct.getInt("comp_mask") != 0) {
-      throw CallFailure.invalid("no vendor, or there is a queue pair");
-    }
+    CallFailure.invalidIf(
+        struct == null
+            || handle.queuePair() != 0
+            || struct.getInt("vendor_id") == 0
+            || struct.getInt("comp_mask") != 0,
+        "no vendor, or there is a queue pair");
     handle.localVendor = struct.getInt("vendor_id");
     handle.localOptions = struct.getInt("options");
   }
 
   public void rdma_get_remote_ece(long id, long ece) {
     CmHandle handle = manager.handle(id);
-    if (ece == 0 || handle.queuePair() != 0) {
-      throw CallFailure.invalid("there is a queue pair");
-    }
+    CallFailure.invalidIf(ece == 0 || handle.queuePair() != 0, "there is a queue pair");
     CStruct _ =
         CStruct.at(ece, ibv_ece.layout())
             .putInt("vendor_id", handle.remoteVendor)

@@ -54,12 +54,12 @@ final class CmIdFunctions {
   }
 
   private CmHandle create(long channel, long context, int portSpace, int type) {
-    if (portSpace != rdma_h.RDMA_PS_TCP()
-        && portSpace != rdma_h.RDMA_PS_UDP()
-        && portSpace != rdma_h.RDMA_PS_IPOIB()
-        && portSpace != rdma_h.RDMA_PS_IB()) {
-      throw CallFailure.invalid("port space " + portSpace);
-    }
+    CallFailure.invalidIf(
+        portSpace != rdma_h.RDMA_PS_TCP()
+            && portSpace != rdma_h.RDMA_PS_UDP()
+            && portSpace != rdma_h.RDMA_PS_IPOIB()
+            && portSpace != rdma_h.RDMA_PS_IB(),
+        "port space " + portSpace);
     CmChannel on = channel == 0 ? manager.openChannel() : manager.channel(channel);
     CmId id = new CmId(manager, on, portSpace, type);
     CmHandle handle = new CmHandle(manager, id, context, channel == 0);
@@ -91,9 +91,8 @@ final class CmIdFunctions {
 
   public void rdma_migrate_id(long id, long channel) {
     CmHandle handle = manager.handle(id);
-    if (handle.isSynchronous && channel == 0) {
-      throw CallFailure.invalid("the identifier is in synchronous mode");
-    }
+    CallFailure.invalidIf(
+        handle.isSynchronous && channel == 0, "the identifier is in synchronous mode");
     CmChannel old = handle.id.channel;
     CmChannel target = channel == 0 ? manager.openChannel() : manager.channel(channel);
     int events =
@@ -138,9 +137,7 @@ final class CmIdFunctions {
     } else if (name == rdma_h.RDMA_OPTION_ID_ACK_TIMEOUT()) {
       requireLength(length, Byte.BYTES);
       int timeout = CmPath.unsigned(value);
-      if (timeout > MAX_ACK_TIMEOUT) {
-        throw CallFailure.invalid("timeout " + timeout);
-      }
+      CallFailure.invalidIf(timeout > MAX_ACK_TIMEOUT, "timeout " + timeout);
       id.ackTimeout(timeout);
     } else {
       throw CallFailure.of(Errno.ENOSYS, "option " + name);
@@ -148,9 +145,8 @@ final class CmIdFunctions {
   }
 
   private static void requireLength(long length, int expected) {
-    if (length != expected) {
-      throw CallFailure.invalid("the value has " + expected + " bytes, not " + length);
-    }
+    CallFailure.invalidIf(
+        length != expected, "the value has " + expected + " bytes, not " + length);
   }
 
   /** One of the paths must be complete. The devices have but one path, which is taken. */
@@ -164,9 +160,7 @@ final class CmIdFunctions {
     for (long at = 0; length % size == 0 && at < length; at += size) {
       found |= Memory.getInt(value + at + ibv_path_data.flags$offset()) == complete;
     }
-    if (!found) {
-      throw CallFailure.invalid("no path for both directions among " + length + " bytes");
-    }
+    CallFailure.invalidIf(!found, "no path for both directions among " + length + " bytes");
   }
 
   // Addresses

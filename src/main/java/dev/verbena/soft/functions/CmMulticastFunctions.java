@@ -32,13 +32,11 @@ final class CmMulticastFunctions {
     CStruct asked = CStruct.at(attributes, rdma_cm_join_mc_attr_ex.layout());
     int mask = asked.getInt("comp_mask");
     int all = rdma_h.RDMA_CM_JOIN_MC_ATTR_ADDRESS() | rdma_h.RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS();
-    if ((mask & ~all) != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "comp_mask " + mask);
-    }
+    CallFailure.unsupportedIf((mask & ~all) != 0, "comp_mask " + mask);
     int flags = asked.getInt("join_flags");
-    if (mask != all || flags >= rdma_h.RDMA_MC_JOIN_FLAG_RESERVED()) {
-      throw CallFailure.invalid("comp_mask " + mask + ", join_flags " + flags);
-    }
+    CallFailure.invalidIf(
+        mask != all || flags >= rdma_h.RDMA_MC_JOIN_FLAG_RESERVED(),
+        "comp_mask " + mask + ", join_flags " + flags);
     join(id, asked.getLong("addr"), flags, context);
   }
 

@@ -59,18 +59,17 @@ final class CmNameFunctions {
 
   /** Resolves to a list of one answer. */
   private static long resolve(long node, long service, long hintsAddress) {
-    if (node == 0 && service == 0 && hintsAddress == 0) {
-      throw CallFailure.invalid("neither node nor service nor hints");
-    }
+    CallFailure.invalidIf(
+        node == 0 && service == 0 && hintsAddress == 0, "neither node nor service nor hints");
     Arena arena = Arena.ofShared();
     try {
       MemorySegment hints =
           hintsAddress == 0
               ? rdma_addrinfo.allocate(arena)
               : Memory.at(hintsAddress, rdma_addrinfo.sizeof());
-      if ((rdma_addrinfo.ai_flags(hints) & rdma_h.RAI_SA()) != 0) {
-        throw CallFailure.of(Errno.EOPNOTSUPP, "an Ethernet network has no subnet administrator");
-      }
+      CallFailure.unsupportedIf(
+          (rdma_addrinfo.ai_flags(hints) & rdma_h.RAI_SA()) != 0,
+          "an Ethernet network has no subnet administrator");
       MemorySegment info = rdma_addrinfo.allocate(arena);
       if (node == 0 && service == 0) {
         copyHints(hints, info, arena);

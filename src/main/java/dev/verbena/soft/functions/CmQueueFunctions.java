@@ -61,9 +61,7 @@ final class CmQueueFunctions {
     CmHandle handle = manager.handle(id);
     CStruct struct = handle.struct;
     CStruct asked = CStruct.at(attributes, ibv_qp_init_attr_ex.layout());
-    if (struct.getLong("qp") != 0) {
-      throw CallFailure.invalid("it has a queue pair");
-    }
+    CallFailure.invalidIf(struct.getLong("qp") != 0, "it has a queue pair");
     if (lacks(asked, rdma_h.IBV_QP_INIT_ATTR_PD(), "pd")) {
       add(asked, rdma_h.IBV_QP_INIT_ATTR_PD(), "pd", struct.getLong("pd"));
     } else if (CStruct.at(asked.getLong("pd"), ibv_pd.layout()).getLong("context")
@@ -109,9 +107,8 @@ final class CmQueueFunctions {
   private static void requireSame(CStruct struct, CStruct asked, String field) {
     long own = struct.getLong(field);
     long given = asked.getLong(field);
-    if (own != 0 && given != 0 && own != given) {
-      throw CallFailure.invalid(field + " is not the identifier's");
-    }
+    CallFailure.invalidIf(
+        own != 0 && given != 0 && own != given, field + " is not the identifier's");
   }
 
   /** Creates a completion queue with a channel, unless one was given or is there. */
@@ -187,9 +184,9 @@ final class CmQueueFunctions {
     CmHandle handle = manager.handle(id);
     CStruct struct = handle.struct;
     CStruct asked = CStruct.at(attributes, ibv_srq_init_attr_ex.layout());
-    if ((asked.getInt("comp_mask") & rdma_h.IBV_SRQ_INIT_ATTR_TYPE()) == 0) {
-      throw CallFailure.invalid("comp_mask lacks IBV_SRQ_INIT_ATTR_TYPE");
-    }
+    CallFailure.invalidIf(
+        (asked.getInt("comp_mask") & rdma_h.IBV_SRQ_INIT_ATTR_TYPE()) == 0,
+        "comp_mask lacks IBV_SRQ_INIT_ATTR_TYPE");
     if (lacks(asked, rdma_h.IBV_SRQ_INIT_ATTR_PD(), "pd")) {
       add(asked, rdma_h.IBV_SRQ_INIT_ATTR_PD(), "pd", struct.getLong("pd"));
     }

@@ -18,7 +18,7 @@ import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 
 /** Completion channels and completion queues. */
-public final class CompletionFunctions {
+final class CompletionFunctions {
   public long ibv_create_comp_channel(long context) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     EventFile file = EventFile.open();
@@ -67,9 +67,8 @@ public final class CompletionFunctions {
 
   private static void check(int entries, int vector, Profile profile) {
     int most = profile.limit("max_cqe", SoftDevice.MAX_CQE);
-    if (entries < 1 || entries > most) {
-      throw CallFailure.invalid("cqe is 1 to " + most + ", not " + entries);
-    }
+    CallFailure.invalidIf(
+        entries < 1 || entries > most, "cqe is 1 to " + most + ", not " + entries);
     if (vector < 0 || vector >= SoftDevice.VECTORS) {
       throw CallFailure.invalid(
           "comp_vector is 0 to " + (SoftDevice.VECTORS - 1) + ", not " + vector);
@@ -88,7 +87,6 @@ public final class CompletionFunctions {
         () -> Registry.add(new SoftCompletionQueue(owner, struct, channel, entries)));
   }
 
-  /** The pointer behind {@code ibv_create_cq_ex}. */
   public long create_cq_ex(long context, long attributes) {
     return createExtended(context, attributes).address();
   }
@@ -107,13 +105,10 @@ public final class CompletionFunctions {
   public void ibv_resize_cq(long address, int entries) {
     SoftCompletionQueue queue = Registry.at(address, SoftCompletionQueue.class);
     check(entries, 0, queue.device.profile);
-    if (!queue.resize(entries)) {
-      throw CallFailure.invalid("more completions wait");
-    }
+    CallFailure.invalidIf(!queue.resize(entries), "more completions wait");
     queue.struct.putInt("cqe", entries);
   }
 
-  /** The pointer behind {@code ibv_modify_cq}. */
   public int modify_cq(long address, long attributes) {
     SoftCompletionQueue queue = Registry.at(address, SoftCompletionQueue.class);
     CStruct attr = CStruct.at(attributes, ibv_modify_cq_attr.layout());
@@ -136,13 +131,11 @@ public final class CompletionFunctions {
     queue.context.events.forget(queue);
   }
 
-  /** The pointer behind {@code ibv_poll_cq}. */
   public int poll_cq(long address, int count, long wc) {
     SoftCompletionQueue queue = SoftCompletionQueue.at(address);
     return queue == null ? -Errno.EINVAL : queue.poll(count, wc);
   }
 
-  /** The pointer behind {@code ibv_req_notify_cq}. */
   public int req_notify_cq(long address, int solicitedOnly) {
     SoftCompletionQueue queue = SoftCompletionQueue.at(address);
     if (queue == null) {

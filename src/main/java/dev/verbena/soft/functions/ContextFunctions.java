@@ -137,7 +137,6 @@ final class ContextFunctions {
         | rdma_h.IBV_DEVICE_MANAGED_FLOW_STEERING();
   }
 
-  /** The pointer behind {@code ibv_query_device_ex}. */
   public int query_device_ex(long address, long input, long attributes, long size) {
     Memory.at(attributes, size).fill((byte) 0);
     ibv_query_device(address, attributes + ibv_device_attr_ex.orig_attr$offset());
@@ -179,7 +178,6 @@ final class ContextFunctions {
     return 0;
   }
 
-  /** The pointer behind {@code ibv_query_port}. */
   public int query_port(long address, byte number, long attributes, long size) {
     SoftDevice device = context(address).device;
     SoftPort port = device.port(number);
@@ -211,9 +209,7 @@ final class ContextFunctions {
   }
 
   private static void checkIndex(int index, int length) {
-    if (index < 0 || index >= length) {
-      throw CallFailure.invalid("index " + index + " of " + length);
-    }
+    CallFailure.invalidIf(index < 0 || index >= length, "index " + index + " of " + length);
   }
 
   public void ibv_query_gid(long address, byte number, int index, long gid) {
@@ -226,9 +222,7 @@ final class ContextFunctions {
       long address, int number, int index, long entry, int flags, long size) {
     SoftPort port = port(address, number);
     checkIndex(index, GID_TABLE);
-    if (flags != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "flags " + flags);
-    }
+    CallFailure.unsupportedIf(flags != 0, "flags " + flags);
     if (index >= port.gidTableLength) {
       throw CallFailure.of(Errno.ENODATA, "entry " + index + " is empty");
     }
@@ -247,15 +241,11 @@ final class ContextFunctions {
   public long _ibv_query_gid_table(
       long address, long entries, long max, int flags, long entrySize) {
     SoftDevice device = context(address).device;
-    if (flags != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "flags " + flags);
-    }
+    CallFailure.unsupportedIf(flags != 0, "flags " + flags);
     long count = 0;
     for (SoftPort port : device.ports) {
       for (int i = 0; i < port.gidTableLength; i++) {
-        if (count == max) {
-          throw CallFailure.invalid("more than " + max);
-        }
+        CallFailure.invalidIf(count == max, "more than " + max);
         write(port, i, entries + count * entrySize, entrySize);
         count++;
       }

@@ -1,6 +1,5 @@
 package dev.verbena.soft.functions;
 
-import dev.verbena.Errno;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_comp_cntr_caps;
 import dev.verbena.raw.ibv_comp_cntr_init_attr;
@@ -30,10 +29,11 @@ final class CounterFunctions {
     SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_comp_cntr_init_attr.layout());
     int type = attr.getInt("type");
-    if (attr.getInt("flags") != 0
-        || (type != rdma_h.IBV_COMP_CNTR_TYPE_WRS() && type != rdma_h.IBV_COMP_CNTR_TYPE_BYTES())) {
-      throw CallFailure.invalid("type " + type + ", or flags");
-    }
+    CallFailure.invalidIf(
+        attr.getInt("flags") != 0
+            || (type != rdma_h.IBV_COMP_CNTR_TYPE_WRS()
+                && type != rdma_h.IBV_COMP_CNTR_TYPE_BYTES()),
+        "type " + type + ", or flags");
     return Registry.create(
         owner.device,
         () -> new SoftCompletionCounter(owner, type == rdma_h.IBV_COMP_CNTR_TYPE_BYTES()));
@@ -76,17 +76,17 @@ final class CounterFunctions {
     SoftQueuePair queuePair = Registry.at(qp, SoftQueuePair.class);
     CStruct attr = CStruct.at(attributes, ibv_qp_attach_comp_cntr_attr.layout());
     int operations = attr.getInt("op_mask");
-    if ((operations & ~SoftCompletionCounter.OPERATIONS) != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "op_mask 0x" + Integer.toHexString(operations));
-    }
+    CallFailure.unsupportedIf(
+        (operations & ~SoftCompletionCounter.OPERATIONS) != 0,
+        "op_mask 0x" + Integer.toHexString(operations));
     with(
         address,
         counter -> {
-          if (operations == 0
-              || (queuePair.state != rdma_h.IBV_QPS_RESET()
-                  && queuePair.state != rdma_h.IBV_QPS_INIT())) {
-            throw CallFailure.invalid("no operations, or a state other than RESET and INIT");
-          }
+          CallFailure.invalidIf(
+              operations == 0
+                  || (queuePair.state != rdma_h.IBV_QPS_RESET()
+                      && queuePair.state != rdma_h.IBV_QPS_INIT()),
+              "no operations, or a state other than RESET and INIT");
           queuePair.attach(counter, operations);
         });
   }

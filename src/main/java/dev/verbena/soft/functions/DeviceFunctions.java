@@ -10,22 +10,22 @@ import dev.verbena.raw.verbs_context;
 import dev.verbena.soft.device.AsyncEventQueue;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.CallFailure;
+import dev.verbena.soft.device.Fabric;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
-import dev.verbena.soft.device.Topology;
 import dev.verbena.soft.engine.Engine;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 
 /** The device list of a network, and opening its devices. */
 final class DeviceFunctions {
-  private final Topology network;
+  private final Fabric network;
   private final Engine engine;
 
   private final PointerLists lists = new PointerLists();
 
-  DeviceFunctions(Topology network, Engine engine) {
+  DeviceFunctions(Fabric network, Engine engine) {
     this.network = network;
     this.engine = engine;
   }

@@ -1,6 +1,5 @@
 package dev.verbena.soft.functions;
 
-import dev.verbena.Errno;
 import dev.verbena.raw.ibv_parent_domain_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
@@ -12,13 +11,11 @@ import dev.verbena.soft.device.SoftThreadDomain;
 
 /** Thread domains and parent domains. */
 final class DomainFunctions {
-  /** The pointer behind {@code ibv_alloc_td}. */
   public long alloc_td(long context, long attributes) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     return Registry.create(owner.device, () -> new SoftThreadDomain(owner));
   }
 
-  /** The pointer behind {@code ibv_dealloc_td}. */
   public int dealloc_td(long address) {
     Registry.destroy(address, SoftThreadDomain.class);
     return 0;
@@ -34,9 +31,7 @@ final class DomainFunctions {
     int known =
         rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS()
             | rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT();
-    if ((attr.getInt("comp_mask") & ~known) != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "comp_mask");
-    }
+    CallFailure.unsupportedIf((attr.getInt("comp_mask") & ~known) != 0, "comp_mask");
     SoftDomain parent = MemoryFunctions.domain(attr.getLong("pd"));
     SoftThreadDomain thread =
         attr.getLong("td") == 0 ? null : Registry.at(attr.getLong("td"), SoftThreadDomain.class);

@@ -59,9 +59,8 @@ final class EfaFunctions {
   }
 
   private static void requireEfa(SoftDevice device) {
-    if (!device.profile.isEfa()) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "the software device has not the profile efa");
-    }
+    CallFailure.unsupportedIf(
+        !device.profile.isEfa(), "the software device has not the profile efa");
   }
 
   private static int maxInline(SoftDevice device) {
@@ -107,12 +106,12 @@ final class EfaFunctions {
     int flags = Short.toUnsignedInt(Memory.getShort(attr + 12));
     int mask = asked.getInt("comp_mask");
     int known = rdma_h.IBV_QP_INIT_ATTR_PD() | rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS();
-    if (asked.getInt("qp_type") != rdma_h.IBV_QPT_DRIVER()
-        || Memory.getInt(attr + 8) != 0
-        || (flags & ~(UNSOLICITED_WRITES | INLINE_WRITES)) != 0
-        || (mask & ~known) != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "flags 0x" + Integer.toHexString(flags));
-    }
+    CallFailure.unsupportedIf(
+        asked.getInt("qp_type") != rdma_h.IBV_QPT_DRIVER()
+            || Memory.getInt(attr + 8) != 0
+            || (flags & ~(UNSOLICITED_WRITES | INLINE_WRITES)) != 0
+            || (mask & ~known) != 0,
+        "flags 0x" + Integer.toHexString(flags));
     if ((mask & rdma_h.IBV_QP_INIT_ATTR_PD()) == 0 || asked.getLong("srq") != 0) {
       throw CallFailure.invalid("no protection domain, or a shared receive queue");
     }
@@ -142,9 +141,8 @@ final class EfaFunctions {
   public long efadv_create_cq(long context, long initAttr, long attr, int length) {
     efa(context, SoftContext.class);
     long fields = Memory.getLong(attr + 8);
-    if ((fields & ~(WITH_SGID | WITH_UNSOLICITED)) != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "wc_flags 0x" + Long.toHexString(fields));
-    }
+    CallFailure.unsupportedIf(
+        (fields & ~(WITH_SGID | WITH_UNSOLICITED)) != 0, "wc_flags 0x" + Long.toHexString(fields));
     SoftCompletionQueue queue = CompletionFunctions.createExtended(context, initAttr);
     MemorySegment struct = Arena.ofAuto().allocate(EFA_QUEUE + Long.BYTES, Long.BYTES);
     if ((fields & WITH_SGID) != 0) {

@@ -48,9 +48,7 @@ final class ExtendedPolling {
             left,
             rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK(),
             "read_completion_wallclock_ns");
-    if (left != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "wc_flags 0x" + Long.toHexString(left));
-    }
+    CallFailure.unsupportedIf(left != 0, "wc_flags 0x" + Long.toHexString(left));
   }
 
   private static long set(CStruct queue, long flags, int flag, String field) {

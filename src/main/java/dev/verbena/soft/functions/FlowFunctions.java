@@ -32,25 +32,23 @@ final class FlowFunctions {
 
   // Rules
 
-  /** The pointer behind {@code ibv_create_flow}. */
   public long ibv_create_flow(long qp, long attributes) {
     SoftQueuePair queuePair = Registry.at(qp, SoftQueuePair.class);
     CStruct attr = CStruct.at(attributes, ibv_flow_attr.layout());
     SoftPort port = queuePair.device.port(attr.getByte("port"));
     int flags = attr.getInt("flags");
     int type = attr.getInt("type");
-    if (queuePair.type != rdma_h.IBV_QPT_RAW_PACKET()) {
-      throw CallFailure.invalid("not a RAW_PACKET queue pair");
-    }
+    CallFailure.invalidIf(
+        queuePair.type != rdma_h.IBV_QPT_RAW_PACKET(), "not a RAW_PACKET queue pair");
     if ((flags & ~rdma_h.IBV_FLOW_ATTR_FLAGS_DONT_TRAP()) != 0 || attr.getInt("comp_mask") != 0) {
       throw CallFailure.of(
           Errno.EOPNOTSUPP, "flags 0x" + Integer.toHexString(flags) + ", or comp_mask");
     }
-    if (type < rdma_h.IBV_FLOW_ATTR_NORMAL()
-        || type > rdma_h.IBV_FLOW_ATTR_SNIFFER()
-        || (flags != 0 && type != rdma_h.IBV_FLOW_ATTR_NORMAL())) {
-      throw CallFailure.invalid("type " + type + ", flags " + flags);
-    }
+    CallFailure.invalidIf(
+        type < rdma_h.IBV_FLOW_ATTR_NORMAL()
+            || type > rdma_h.IBV_FLOW_ATTR_SNIFFER()
+            || (flags != 0 && type != rdma_h.IBV_FLOW_ATTR_NORMAL()),
+        "type " + type + ", flags " + flags);
     Rule rule = Rule.read(attributes, attr.getShort("size"), attr.getByte("num_of_specs"));
     return Registry.create(
         queuePair.device,
@@ -80,9 +78,9 @@ final class FlowFunctions {
             at + SPEC_HEADER > size
                 ? 0
                 : Short.toUnsignedInt(Memory.getShort(attributes + at + SPEC_SIZE));
-        if (length < SPEC_HEADER || at + length > size) {
-          throw CallFailure.invalid("spec " + i + " ends behind the " + size + " bytes");
-        }
+        CallFailure.invalidIf(
+            length < SPEC_HEADER || at + length > size,
+            "spec " + i + " ends behind the " + size + " bytes");
         rule.add(Memory.getInt(attributes + at), attributes + at);
         at += length;
       }
@@ -108,7 +106,6 @@ final class FlowFunctions {
     }
   }
 
-  /** The pointer behind {@code ibv_destroy_flow}. */
   public int ibv_destroy_flow(long address) {
     Registry.destroy(address, SoftFlow.class);
     return 0;
@@ -116,19 +113,17 @@ final class FlowFunctions {
 
   // Counters
 
-  /** The pointer behind {@code ibv_create_counters}. */
   public long create_counters(long context, long attributes) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     return Registry.create(owner.device, () -> new SoftFlowCounters(owner));
   }
 
-  /** The pointer behind {@code ibv_destroy_counters}. */
   public int destroy_counters(long address) {
     Registry.destroy(address, SoftFlowCounters.class);
     return 0;
   }
 
-  /** The pointer behind {@code ibv_attach_counters_point_flow}: before rules use them. */
+  /** Before rules use them. */
   public int attach_counters_point_flow(long address, long attributes, long flow) {
     SoftFlowCounters counters = counters(address);
     CStruct attr = CStruct.at(attributes, ibv_counter_attach_attr.layout());
@@ -151,7 +146,6 @@ final class FlowFunctions {
         });
   }
 
-  /** The pointer behind {@code ibv_read_counters}. */
   public int read_counters(long address, long values, int count, int flags) {
     SoftFlowCounters counters = counters(address);
     counters.device.engine.locked(

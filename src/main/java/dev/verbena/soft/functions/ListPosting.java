@@ -1,29 +1,6 @@
 package dev.verbena.soft.functions;
 
 import static dev.verbena.internal.calls.SendWorkRequest.*;
-import static dev.verbena.internal.calls.SendWorkRequest.ATOMIC_ADDRESS;
-import static dev.verbena.internal.calls.SendWorkRequest.ATOMIC_KEY;
-import static dev.verbena.internal.calls.SendWorkRequest.BIND_INFO;
-import static dev.verbena.internal.calls.SendWorkRequest.BIND_KEY;
-import static dev.verbena.internal.calls.SendWorkRequest.BIND_WINDOW;
-import static dev.verbena.internal.calls.SendWorkRequest.COMPARE_ADD;
-import static dev.verbena.internal.calls.SendWorkRequest.FLAGS;
-import static dev.verbena.internal.calls.SendWorkRequest.IMMEDIATE;
-import static dev.verbena.internal.calls.SendWorkRequest.NEXT;
-import static dev.verbena.internal.calls.SendWorkRequest.NUM_SGE;
-import static dev.verbena.internal.calls.SendWorkRequest.OPCODE;
-import static dev.verbena.internal.calls.SendWorkRequest.RDMA_ADDRESS;
-import static dev.verbena.internal.calls.SendWorkRequest.RDMA_KEY;
-import static dev.verbena.internal.calls.SendWorkRequest.SG_LIST;
-import static dev.verbena.internal.calls.SendWorkRequest.SWAP;
-import static dev.verbena.internal.calls.SendWorkRequest.TSO_HEADER;
-import static dev.verbena.internal.calls.SendWorkRequest.TSO_HEADER_SIZE;
-import static dev.verbena.internal.calls.SendWorkRequest.TSO_SEGMENT_SIZE;
-import static dev.verbena.internal.calls.SendWorkRequest.UD_HANDLE;
-import static dev.verbena.internal.calls.SendWorkRequest.UD_KEY;
-import static dev.verbena.internal.calls.SendWorkRequest.UD_NUMBER;
-import static dev.verbena.internal.calls.SendWorkRequest.WR_ID;
-import static dev.verbena.internal.calls.SendWorkRequest.XRC_NUMBER;
 
 import dev.verbena.Errno;
 import dev.verbena.internal.foreign.Abi;

@@ -18,7 +18,7 @@ import dev.verbena.soft.device.SoftRegion;
 import dev.verbena.soft.wire.Packet;
 
 /** Protection domains and memory regions. */
-public final class MemoryFunctions {
+final class MemoryFunctions {
   private static final int REMOTE_WRITES =
       rdma_h.IBV_ACCESS_REMOTE_WRITE() | rdma_h.IBV_ACCESS_REMOTE_ATOMIC();
   private static final int KNOWN =
@@ -70,9 +70,7 @@ public final class MemoryFunctions {
       SoftDomain domain, long address, long length, long start, int access, SoftObject backing) {
     checkAccess(access);
     domain.device.profile.requireAccess(access);
-    if (length < 0) {
-      throw CallFailure.invalid("the whole address space cannot be registered");
-    }
+    CallFailure.invalidIf(length < 0, "the whole address space cannot be registered");
     if (!isOnDemand(access)) {
       checkMapped(domain, address, length);
     }
@@ -116,9 +114,7 @@ public final class MemoryFunctions {
 
   private static void checkAccess(int access) {
     int unknown = access & ~KNOWN & ~rdma_h.IBV_ACCESS_OPTIONAL_RANGE();
-    if (unknown != 0) {
-      throw CallFailure.invalid("access flags 0x" + Integer.toHexString(unknown));
-    }
+    CallFailure.invalidIf(unknown != 0, "access flags 0x" + Integer.toHexString(unknown));
     if ((access & REMOTE_WRITES) != 0 && (access & rdma_h.IBV_ACCESS_LOCAL_WRITE()) == 0) {
       throw CallFailure.invalid("IBV_ACCESS_REMOTE_WRITE without IBV_ACCESS_LOCAL_WRITE");
     }
@@ -152,9 +148,8 @@ public final class MemoryFunctions {
       SoftRegion region, int flags, long pd, long address, long length, int newAccess) {
     boolean isDeviceMemory =
         region.backing instanceof SoftBuffer buffer && buffer.owner instanceof SoftContext;
-    if (region.remote == null || isDeviceMemory) {
-      throw CallFailure.invalid("a null region, or device memory");
-    }
+    CallFailure.invalidIf(
+        region.remote == null || isDeviceMemory, "a null region, or device memory");
     region.requireUnused();
     boolean moves = (flags & rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION()) != 0;
     boolean grants = (flags & rdma_h.IBV_REREG_MR_CHANGE_ACCESS()) != 0;
@@ -179,7 +174,6 @@ public final class MemoryFunctions {
     Registry.destroy(mr, SoftRegion.class);
   }
 
-  /** The pointer behind {@code ibv_alloc_null_mr}. */
   public long alloc_null_mr(long pd) {
     SoftDomain domain = domain(pd);
     return domain.device.engine.locked(
@@ -198,9 +192,9 @@ public final class MemoryFunctions {
         rdma_h.IBV_REG_MR_MASK_ADDR()
             | rdma_h.IBV_REG_MR_MASK_IOVA()
             | rdma_h.IBV_REG_MR_MASK_BUF();
-    if ((mask & ~known) != 0 || (mask & rdma_h.IBV_REG_MR_MASK_ADDR()) == 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "comp_mask 0x" + Long.toHexString(mask));
-    }
+    CallFailure.unsupportedIf(
+        (mask & ~known) != 0 || (mask & rdma_h.IBV_REG_MR_MASK_ADDR()) == 0,
+        "comp_mask 0x" + Long.toHexString(mask));
     long address = attr.getLong("addr");
     long length = attr.getLong("length");
     int access = attr.getInt("access");
@@ -213,7 +207,7 @@ public final class MemoryFunctions {
         : register(pd, address, length, iova, access);
   }
 
-  /** The pointer behind {@code ibv_advise_mr}: the kernel pages in what the device copies. */
+  /** The kernel pages in what the device copies. */
   public int advise_mr(long pd, int advice, int flags, long list, int count) {
     SoftDomain domain = domain(pd);
     if (advice < rdma_h.IBV_ADVISE_MR_ADVICE_PREFETCH()

@@ -69,14 +69,11 @@ final class QueuePairFunctions {
     return create(owner, domain, null, initAttr, choices);
   }
 
-  /** The pointer behind {@code ibv_create_qp_ex}. */
   public long create_qp_ex(long context, long initAttr) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct asked = CStruct.at(initAttr, ibv_qp_init_attr_ex.layout());
     int mask = asked.getInt("comp_mask");
-    if ((mask & ~KNOWN) != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "comp_mask 0x" + Integer.toHexString(mask));
-    }
+    CallFailure.unsupportedIf((mask & ~KNOWN) != 0, "comp_mask 0x" + Integer.toHexString(mask));
     SoftDomain domain =
         (mask & rdma_h.IBV_QP_INIT_ATTR_PD()) == 0
             ? null
@@ -95,17 +92,16 @@ final class QueuePairFunctions {
     boolean raw = type == rdma_h.IBV_QPT_RAW_PACKET();
     int flags =
         (mask & rdma_h.IBV_QP_INIT_ATTR_CREATE_FLAGS()) != 0 ? asked.getInt("create_flags") : 0;
-    if ((flags & ~QueuePairChoices.allowedFlags(type)) != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "create_flags 0x" + Integer.toHexString(flags));
-    }
+    CallFailure.unsupportedIf(
+        (flags & ~QueuePairChoices.allowedFlags(type)) != 0,
+        "create_flags 0x" + Integer.toHexString(flags));
     if (!raw && (mask & OF_RAW_PACKETS) != 0) {
       throw CallFailure.of(
           Errno.EOPNOTSUPP, "comp_mask 0x" + Integer.toHexString(mask & OF_RAW_PACKETS));
     }
     int hashed = mask & (rdma_h.IBV_QP_INIT_ATTR_IND_TABLE() | rdma_h.IBV_QP_INIT_ATTR_RX_HASH());
-    if (Integer.bitCount(hashed) == 1) {
-      throw CallFailure.invalid("rwq_ind_tbl and rx_hash_conf are given together");
-    }
+    CallFailure.invalidIf(
+        Integer.bitCount(hashed) == 1, "rwq_ind_tbl and rx_hash_conf are given together");
     return new QueuePairChoices(
         (mask & rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS()) != 0
             ? asked.getLong("send_ops_flags")
@@ -183,9 +179,9 @@ final class QueuePairFunctions {
 
   private static void checkType(long initAttr, SoftDomain domain, SoftXrcDomain xrcDomain) {
     int type = CStruct.at(initAttr, ibv_qp_init_attr.layout()).getInt("qp_type");
-    if (type == rdma_h.IBV_QPT_XRC_RECV() ? xrcDomain == null : domain == null) {
-      throw CallFailure.invalid("no protection domain or XRC domain");
-    }
+    CallFailure.invalidIf(
+        type == rdma_h.IBV_QPT_XRC_RECV() ? xrcDomain == null : domain == null,
+        "no protection domain or XRC domain");
     if (type != rdma_h.IBV_QPT_RC()
         && type != rdma_h.IBV_QPT_UC()
         && type != rdma_h.IBV_QPT_UD()
@@ -214,9 +210,8 @@ final class QueuePairFunctions {
 
   static void check(CStruct init, String field, int limit) {
     int value = init.getInt("cap." + field);
-    if (value < 0 || value > limit) {
-      throw CallFailure.invalid(field + " is at most " + limit + ", not " + value);
-    }
+    CallFailure.invalidIf(
+        value < 0 || value > limit, field + " is at most " + limit + ", not " + value);
   }
 
   private static void writeCapacity(CStruct init, long initAttr) {
@@ -245,9 +240,9 @@ final class QueuePairFunctions {
     int current =
         (mask & rdma_h.IBV_QP_CUR_STATE()) != 0 ? attr.getInt("cur_qp_state") : queuePair.state;
     int next = (mask & rdma_h.IBV_QP_STATE()) != 0 ? attr.getInt("qp_state") : current;
-    if (current != queuePair.state) {
-      throw CallFailure.invalid("cur_qp_state is " + current + ", the state is " + queuePair.state);
-    }
+    CallFailure.invalidIf(
+        current != queuePair.state,
+        "cur_qp_state is " + current + ", the state is " + queuePair.state);
     StateTransitions.check(queuePair.type, current, next, mask);
     if (next != current) {
       queuePair.device.profile.requireConnection(next);
@@ -288,25 +283,23 @@ final class QueuePairFunctions {
     if ((mask & rdma_h.IBV_QP_PORT()) != 0) {
       SoftPort _ = queuePair.device.port(attr.getByte("port_num"));
     }
-    if ((mask & rdma_h.IBV_QP_PKEY_INDEX()) != 0 && attr.getShort("pkey_index") != 0) {
-      throw CallFailure.invalid("pkey_index must be 0");
-    }
+    CallFailure.invalidIf(
+        (mask & rdma_h.IBV_QP_PKEY_INDEX()) != 0 && attr.getShort("pkey_index") != 0,
+        "pkey_index must be 0");
     if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
       int mtu = attr.getInt("path_mtu");
-      if (mtu < rdma_h.IBV_MTU_256() || mtu > queuePair.device.mtuCode()) {
-        throw CallFailure.invalid(
-            "path_mtu " + mtu + ", the port has active_mtu " + queuePair.device.mtuCode());
-      }
+      CallFailure.invalidIf(
+          mtu < rdma_h.IBV_MTU_256() || mtu > queuePair.device.mtuCode(),
+          "path_mtu " + mtu + ", the port has active_mtu " + queuePair.device.mtuCode());
     }
     checkReads(attr, mask, rdma_h.IBV_QP_MAX_QP_RD_ATOMIC(), "max_rd_atomic");
     checkReads(attr, mask, rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC(), "max_dest_rd_atomic");
   }
 
   private static void checkReads(CStruct attr, int mask, int bit, String field) {
-    if ((mask & bit) != 0 && attr.getByte(field) > SoftDevice.MAX_READS) {
-      throw CallFailure.invalid(
-          field + " is at most " + SoftDevice.MAX_READS + ", not " + attr.getByte(field));
-    }
+    CallFailure.invalidIf(
+        (mask & bit) != 0 && attr.getByte(field) > SoftDevice.MAX_READS,
+        field + " is at most " + SoftDevice.MAX_READS + ", not " + attr.getByte(field));
   }
 
   private static void copy(CStruct from, CStruct to, String field) {
@@ -327,17 +320,16 @@ final class QueuePairFunctions {
     SoftQueuePair queuePair = queuePair(address);
     CStruct asked = CStruct.at(ece, ibv_ece.layout());
     int options = asked.getInt("options");
-    if (asked.getInt("comp_mask") != 0 || (asked.getInt("vendor_id") != VENDOR && options != 0)) {
-      throw CallFailure.invalid(
-          "vendor_id must be 0x%x, not 0x%x".formatted(VENDOR, asked.getInt("vendor_id")));
-    }
+    CallFailure.invalidIf(
+        asked.getInt("comp_mask") != 0 || (asked.getInt("vendor_id") != VENDOR && options != 0),
+        "vendor_id must be 0x%x, not 0x%x".formatted(VENDOR, asked.getInt("vendor_id")));
     queuePair.device.engine.locked(
         () -> {
           queuePair.connectionOptions = options & SoftQueuePair.CONNECTION_OPTIONS;
         });
   }
 
-  /** The pointer behind {@code ibv_modify_qp_rate_limit}: limits are kept, and have no effect. */
+  /** Limits are kept, and have no effect. */
   public int modify_qp_rate_limit(long address, long attributes) {
     SoftQueuePair queuePair = queuePair(address);
     CStruct attr = CStruct.at(attributes, ibv_qp_rate_limit_attr.layout());
@@ -384,9 +376,9 @@ final class QueuePairFunctions {
     Gids group = Gids.read(gid);
     queuePair.device.engine.locked(
         () -> {
-          if (queuePair.type != rdma_h.IBV_QPT_UD() || !group.isMulticast()) {
-            throw CallFailure.invalid("not a UD queue pair and a multicast group");
-          }
+          CallFailure.invalidIf(
+              queuePair.type != rdma_h.IBV_QPT_UD() || !group.isMulticast(),
+              "not a UD queue pair and a multicast group");
           if (queuePair.groups.add(group)) {
             queuePair.device.attach(queuePair, group);
           }
@@ -398,16 +390,13 @@ final class QueuePairFunctions {
     Gids group = Gids.read(gid);
     queuePair.device.engine.locked(
         () -> {
-          if (!queuePair.groups.remove(group)) {
-            throw CallFailure.invalid("not attached");
-          }
+          CallFailure.invalidIf(!queuePair.groups.remove(group), "not attached");
           queuePair.device.detach(queuePair, group);
         });
   }
 
   // Posting
 
-  /** The pointer behind {@code ibv_post_send}. */
   public int post_send(long address, long wr, long badWr) {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
     return queuePair == null
@@ -415,7 +404,6 @@ final class QueuePairFunctions {
         : ListPosting.send(queuePair, wr, badWr);
   }
 
-  /** The pointer behind {@code ibv_post_recv}. */
   public int post_recv(long address, long wr, long badWr) {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
     if (queuePair == null || queuePair.state == rdma_h.IBV_QPS_RESET()) {

@@ -38,9 +38,9 @@ final class SharedQueueFunctions {
       @Nullable TagList tags) {
     int capacity = init.getInt("attr.max_wr");
     int elements = init.getInt("attr.max_sge");
-    if (capacity < 1 || capacity > SoftDevice.MAX_WR) {
-      throw CallFailure.invalid("max_wr is 1 to " + SoftDevice.MAX_WR + ", not " + capacity);
-    }
+    CallFailure.invalidIf(
+        capacity < 1 || capacity > SoftDevice.MAX_WR,
+        "max_wr is 1 to " + SoftDevice.MAX_WR + ", not " + capacity);
     if (elements < 0 || elements > SoftDevice.MAX_SGE) {
       throw CallFailure.invalid("max_sge is at most " + SoftDevice.MAX_SGE + ", not " + elements);
     }
@@ -61,9 +61,9 @@ final class SharedQueueFunctions {
           int capacity = resize ? attr.getInt("max_wr") : queue.requests.capacity();
           int limit =
               (mask & rdma_h.IBV_SRQ_LIMIT()) != 0 ? attr.getInt("srq_limit") : queue.limit();
-          if (capacity < 1 || capacity > SoftDevice.MAX_WR || limit < 0 || limit > capacity) {
-            throw CallFailure.invalid("max_wr " + capacity + ", srq_limit " + limit);
-          }
+          CallFailure.invalidIf(
+              capacity < 1 || capacity > SoftDevice.MAX_WR || limit < 0 || limit > capacity,
+              "max_wr " + capacity + ", srq_limit " + limit);
           if (resize && !queue.requests.resize(capacity)) {
             throw CallFailure.invalid("more requests wait");
           }
@@ -88,7 +88,6 @@ final class SharedQueueFunctions {
     Registry.destroy(address, SoftSharedQueue.class);
   }
 
-  /** The pointer behind {@code ibv_post_srq_recv}. */
   public int post_srq_recv(long address, long wr, long badWr) {
     SoftSharedQueue queue = SoftSharedQueue.at(address);
     return queue == null

@@ -32,7 +32,7 @@ final class TagFunctions {
     return SharedQueueFunctions.create(domain, attr, null, completions, new TagList(tags));
   }
 
-  /** The pointer behind {@code ibv_post_srq_ops}: operations take effect at once. */
+  /** Operations take effect at once. */
   public int post_srq_ops(long address, long first, long bad) {
     SoftSharedQueue queue = Registry.at(address, SoftSharedQueue.class);
     return queue.device.engine.locked(

@@ -15,22 +15,19 @@ import dev.verbena.soft.transport.SoftSendRequest;
 
 /** Memory windows. */
 final class WindowFunctions {
-  /** The pointer behind {@code ibv_alloc_mw}. */
   public long alloc_mw(long pd, int type) {
     SoftDomain domain = MemoryFunctions.domain(pd);
-    if (type != rdma_h.IBV_MW_TYPE_1() && type != rdma_h.IBV_MW_TYPE_2()) {
-      throw CallFailure.invalid("type " + type);
-    }
+    CallFailure.invalidIf(
+        type != rdma_h.IBV_MW_TYPE_1() && type != rdma_h.IBV_MW_TYPE_2(), "type " + type);
     return Registry.create(domain.device, () -> new SoftWindow(domain, type));
   }
 
-  /** The pointer behind {@code ibv_dealloc_mw}. */
   public int dealloc_mw(long address) {
     Registry.destroy(address, SoftWindow.class);
     return 0;
   }
 
-  /** The pointer behind {@code ibv_bind_mw}: posts a request that binds a window of type 1. */
+  /** Posts a request that binds a window of type 1. */
   public int bind_mw(long qp, long mw, long bind) {
     SoftQueuePair queuePair = SoftQueuePair.at(qp);
     SoftWindow window = Registry.at(mw, SoftWindow.class);

@@ -32,7 +32,6 @@ final class WorkQueueFunctions {
     return Registry.at(address, SoftWorkQueue.class);
   }
 
-  /** The pointer behind {@code ibv_create_wq}. */
   public long create_wq(long context, long attributes) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_wq_init_attr.layout());
@@ -51,9 +50,8 @@ final class WorkQueueFunctions {
     }
     boolean hasFlags = (attr.getInt("comp_mask") & rdma_h.IBV_WQ_INIT_ATTR_FLAGS()) != 0;
     int flags = hasFlags ? attr.getInt("create_flags") : 0;
-    if ((flags & ~FLAGS) != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "create_flags 0x" + Integer.toHexString(flags));
-    }
+    CallFailure.unsupportedIf(
+        (flags & ~FLAGS) != 0, "create_flags 0x" + Integer.toHexString(flags));
     return Registry.create(
         owner.device,
         () -> {
@@ -73,7 +71,6 @@ final class WorkQueueFunctions {
         });
   }
 
-  /** The pointer behind {@code ibv_modify_wq}. */
   public int modify_wq(long address, long attributes) {
     SoftWorkQueue queue = queue(address);
     CStruct attr = CStruct.at(attributes, ibv_wq_attr.layout());
@@ -106,13 +103,11 @@ final class WorkQueueFunctions {
         || (to == rdma_h.IBV_WQS_ERR() && from == rdma_h.IBV_WQS_RDY());
   }
 
-  /** The pointer behind {@code ibv_destroy_wq}. */
   public int destroy_wq(long address) {
     Registry.destroy(address, SoftWorkQueue.class);
     return 0;
   }
 
-  /** The pointer behind {@code ibv_post_wq_recv}. */
   public int post_wq_recv(long address, long wr, long badWr) {
     SoftWorkQueue queue = SoftWorkQueue.at(address);
     if (queue == null || queue.state == rdma_h.IBV_WQS_RESET()) {
@@ -125,14 +120,13 @@ final class WorkQueueFunctions {
     return errno;
   }
 
-  /** The pointer behind {@code ibv_create_rwq_ind_table}. */
   public long create_rwq_ind_table(long context, long attributes) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_rwq_ind_table_init_attr.layout());
     int logarithm = attr.getInt("log_ind_tbl_size");
-    if (logarithm < 0 || 1L << logarithm > MAX_TABLE || attr.getInt("comp_mask") != 0) {
-      throw CallFailure.invalid("a table has at most " + MAX_TABLE + " entries");
-    }
+    CallFailure.invalidIf(
+        logarithm < 0 || 1L << logarithm > MAX_TABLE || attr.getInt("comp_mask") != 0,
+        "a table has at most " + MAX_TABLE + " entries");
     SoftWorkQueue[] queues = new SoftWorkQueue[1 << logarithm];
     for (int i = 0; i < queues.length; i++) {
       queues[i] = queue(Memory.getLong(attr.getLong("ind_tbl") + (long) i * Long.BYTES));
@@ -140,7 +134,6 @@ final class WorkQueueFunctions {
     return Registry.create(owner.device, () -> new SoftIndirectionTable(owner, queues));
   }
 
-  /** The pointer behind {@code ibv_destroy_rwq_ind_table}. */
   public int destroy_rwq_ind_table(long address) {
     Registry.destroy(address, SoftIndirectionTable.class);
     return 0;

@@ -32,7 +32,6 @@ final class XrcFunctions {
 
   private final Map<SharedFile, XrcRoot> roots = new ConcurrentHashMap<>();
 
-  /** The pointer behind {@code ibv_open_xrcd}. */
   public long open_xrcd(long context, long attributes) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_xrcd_init_attr.layout());
@@ -69,7 +68,6 @@ final class XrcFunctions {
     return roots.computeIfAbsent(key, k -> new XrcRoot(file));
   }
 
-  /** The pointer behind {@code ibv_close_xrcd}. */
   public int close_xrcd(long address) {
     SoftXrcDomain domain = Registry.at(address, SoftXrcDomain.class);
     Registry.destroy(address, SoftXrcDomain.class);
@@ -82,23 +80,20 @@ final class XrcFunctions {
     return 0;
   }
 
-  /** The pointer behind {@code ibv_create_srq_ex}. */
   public long create_srq_ex(long context, long attributes) {
     SoftContext _ = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_srq_init_attr_ex.layout());
     if (attr.getInt("srq_type") == rdma_h.IBV_SRQT_TM()) {
       return TagFunctions.create(attr);
     }
-    if (attr.getInt("srq_type") != rdma_h.IBV_SRQT_XRC()) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "srq_type " + attr.getInt("srq_type"));
-    }
+    CallFailure.unsupportedIf(
+        attr.getInt("srq_type") != rdma_h.IBV_SRQT_XRC(), "srq_type " + attr.getInt("srq_type"));
     SoftDomain domain = MemoryFunctions.domain(attr.getLong("pd"));
     SoftXrcDomain xrcDomain = Registry.at(attr.getLong("xrcd"), SoftXrcDomain.class);
     SoftCompletionQueue completions = Registry.at(attr.getLong("cq"), SoftCompletionQueue.class);
     return SharedQueueFunctions.create(domain, attr, xrcDomain, completions, null);
   }
 
-  /** The pointer behind {@code ibv_get_srq_num}. */
   public int get_srq_num(long address, long number) {
     SoftSharedQueue queue = Registry.at(address, SoftSharedQueue.class);
     if (queue.number == 0) {
@@ -108,7 +103,7 @@ final class XrcFunctions {
     return 0;
   }
 
-  /** The pointer behind {@code ibv_open_qp}: within one process there is nobody to share with. */
+  /** Within one process there is nobody to share with. */
   @SuppressWarnings("DoNotCallSuggester") // It is called like every function of the table.
   public long open_qp(long context, long attributes) {
     SoftContext owner = Registry.at(context, SoftContext.class);

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * cursorPacket} of the request at {@code cursor}. A retransmission moves the cursor back, never
  * before the request with the PSN {@code unacknowledged}, the oldest one.
  */
-final class Requester {
+final class Requester implements TransportService {
   /** How many packets may be unacknowledged. */
   private static final int WINDOW = 128;
 
@@ -84,7 +84,8 @@ final class Requester {
     rnrTimer = new Timer(scheduler.timers(), () -> scheduler.request(queuePair.task));
   }
 
-  void modified(int mask) {
+  @Override
+  public void modified(int mask) {
     CStruct attr = queuePair.attributes;
     if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
       mtu = 128 << attr.getInt("path_mtu");
@@ -110,7 +111,8 @@ final class Requester {
     }
   }
 
-  void stop() {
+  @Override
+  public void stop() {
     retransmission.stop();
     rnrTimer.stop();
     outstandingReads = 0;
@@ -123,13 +125,10 @@ final class Requester {
     unacknowledged = nextPsn;
   }
 
-  boolean isDrained() {
-    return sends.retired() == sends.started;
-  }
-
   // Sending
 
-  boolean send() {
+  @Override
+  public boolean send() {
     for (int i = 0; i < BURST; i++) {
       if (!sendNext()) {
         return false;
@@ -314,7 +313,8 @@ final class Requester {
 
   // What the responder answers
 
-  void receive(Packet packet) {
+  @Override
+  public void receive(Packet packet) {
     if (Psn.distance(unacknowledged, packet.psn) < 0
         || Psn.distance(packet.psn, nextPsn) <= 0
         || !queuePair.canSend()) {

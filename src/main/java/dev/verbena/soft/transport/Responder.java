@@ -22,7 +22,7 @@ import dev.verbena.soft.wire.Syndrome;
  * nakSent}, the requester was told to send again from {@code expected} on, and packets after it get
  * no answer until the one with that PSN arrives.
  */
-final class Responder {
+final class Responder implements TransportService {
   private static final int REMOTE_WRITE = rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE();
 
   /** The message that is under way. */
@@ -91,7 +91,8 @@ final class Responder {
     lateWrites = new LateWrites(scheduler);
   }
 
-  void modified(int mask) {
+  @Override
+  public void modified(int mask) {
     CStruct attr = queuePair.attributes;
     if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
       mtu = 128 << attr.getInt("path_mtu");
@@ -111,7 +112,8 @@ final class Responder {
   }
 
   /** Fails the receive that is being filled; forgets everything else. */
-  void stop() {
+  @Override
+  public void stop() {
     acknowledge();
     if (message == Message.SEND || receiver.isOpen()) {
       receiver.flush();
@@ -133,7 +135,8 @@ final class Responder {
    *
    * @return whether more can be done at once
    */
-  boolean respond() {
+  @Override
+  public boolean send() {
     boolean more = answer();
     acknowledge();
     return more;
@@ -156,7 +159,8 @@ final class Responder {
     return reading;
   }
 
-  void receive(Packet packet) {
+  @Override
+  public void receive(Packet packet) {
     if (reading) {
       keep(packet);
     } else {

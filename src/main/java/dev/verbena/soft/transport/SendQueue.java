@@ -129,6 +129,11 @@ public final class SendQueue implements Slots {
     return retired;
   }
 
+  /** Whether all requests that were begun are done. */
+  boolean isDrained() {
+    return retired == started;
+  }
+
   /** Whether all requests that were posted are done. */
   public boolean isEmpty() {
     return retired == posted;

@@ -164,8 +164,8 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
           case Opcode.UC -> new UnreliableConnection(this);
           case Opcode.UD -> new DatagramTransport(this);
           case Opcode.RAW -> new RawTransport(this);
-          case Opcode.SRD -> new SrdTransport(this);
-          default -> new ConnectedTransport(this);
+          case Opcode.SRD -> new ReliableTransport(new SrdRequester(this), new SrdResponder(this));
+          default -> new ReliableTransport(new Requester(this), new Responder(this));
         };
   }
 
@@ -368,12 +368,12 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   }
 
   public boolean isDraining() {
-    return draining && !transport.isDrained();
+    return draining && !sends.isDrained();
   }
 
   /** Raises the event of a drained send queue, once. */
   void checkDrained() {
-    if (draining && state == rdma_h.IBV_QPS_SQD() && transport.isDrained()) {
+    if (draining && state == rdma_h.IBV_QPS_SQD() && sends.isDrained()) {
       draining = false;
       if (attributes.getByte("en_sqd_async_notify") != 0) {
         event(rdma_h.IBV_EVENT_SQ_DRAINED());
@@ -536,15 +536,11 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       sends.retire();
       return;
     }
-    completion.clear();
-    completion.owner = this;
+    boolean isSrdRead = transportBits == Opcode.SRD && request.isRead();
+    completion.begin( // libefa does not tell reads and sends apart.
+        this, number, isSrdRead ? rdma_h.IBV_WC_SEND() : request.completionOpcode());
     completion.wrId = request.wrId;
     completion.status = status;
-    completion.opcode = // libefa does not tell reads and sends apart.
-        transportBits == Opcode.SRD && request.isRead()
-            ? rdma_h.IBV_WC_SEND()
-            : request.completionOpcode();
-    completion.queuePair = number;
     completion.length = failed ? 0 : (int) request.length();
     completion.slots = sends;
     completion.position = sends.retired();
@@ -567,17 +563,12 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       int length,
       @Nullable Packet packet,
       int flags) {
-    completion.clear();
-    completion.owner = this;
-    completion.wrId = request.wrId;
-    completion.slots = request.slots;
+    completion.begin(this, number, opcode, request);
     completion.late = request.late;
     request.late = null;
     completion.status = status;
-    completion.opcode = opcode;
     completion.length = length;
     completion.flags = flags;
-    completion.queuePair = number;
     if (packet != null) {
       source(packet);
     }
@@ -591,12 +582,9 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   /** Completes an RDMA write with immediate data that consumes no receive request. */
   void completeUnsolicited(Packet packet, int length) {
     receiveCompletions.reserve();
-    completion.clear();
-    completion.owner = this;
-    completion.opcode = rdma_h.IBV_WC_RECV_RDMA_WITH_IMM();
+    completion.begin(this, number, rdma_h.IBV_WC_RECV_RDMA_WITH_IMM());
     completion.length = length;
     completion.flags = rdma_h.IBV_WC_WITH_IMM();
-    completion.queuePair = number;
     completion.unsolicited = true;
     source(packet);
     receiveCompletions.add(completion, false);

@@ -102,13 +102,8 @@ public final class SoftWorkQueue extends SoftObject {
     while (!receives.isEmpty()) {
       completions.reserve();
       boolean _ = receives.take(request);
-      completion.clear();
-      completion.owner = this;
-      completion.wrId = request.wrId;
-      completion.slots = request.slots;
+      completion.begin(this, number, rdma_h.IBV_WC_RECV(), request);
       completion.status = rdma_h.IBV_WC_WR_FLUSH_ERR();
-      completion.opcode = rdma_h.IBV_WC_RECV();
-      completion.queuePair = number;
       completions.add(completion, false);
     }
   }

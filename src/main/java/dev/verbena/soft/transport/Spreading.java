@@ -1,6 +1,5 @@
 package dev.verbena.soft.transport;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_rx_hash_conf;
@@ -57,10 +56,10 @@ public final class Spreading implements FrameTarget {
   public static Spreading read(SoftIndirectionTable table, long address) {
     CStruct conf = CStruct.at(address, ibv_rx_hash_conf.layout());
     long fields = conf.getLong("rx_hash_fields_mask");
-    if (conf.getByte("rx_hash_function") != rdma_h.IBV_RX_HASH_FUNC_TOEPLITZ()
-        || (fields & ~FIELDS) != 0) {
-      throw CallFailure.of(Errno.EOPNOTSUPP, "rx_hash_fields_mask 0x" + Long.toHexString(fields));
-    }
+    CallFailure.unsupportedIf(
+        conf.getByte("rx_hash_function") != rdma_h.IBV_RX_HASH_FUNC_TOEPLITZ()
+            || (fields & ~FIELDS) != 0,
+        "rx_hash_fields_mask 0x" + Long.toHexString(fields));
     if (conf.getByte("rx_hash_key_len") != Toeplitz.KEY) {
       throw CallFailure.invalid(
           "rx_hash_key_len must be " + Toeplitz.KEY + ", not " + conf.getByte("rx_hash_key_len"));

@@ -11,12 +11,13 @@ import java.util.Arrays;
 import java.util.random.RandomGenerator;
 
 /**
- * The requester of SRD. A request is sent in pieces of at most the MTU: each is one packet with a
- * PSN of its own, which the responder executes by itself and answers by one packet, so that pieces
- * may be lost, repeated and reordered. Requests begin in a random order, as on a device whose
- * packets take several paths.
+ * The requester of scalable reliable datagrams (SRD) between software devices: as reliable and as
+ * unordered as those of Amazon's EFA, over packets of this project. A request is sent in pieces of
+ * at most the MTU: each is one packet with a PSN of its own, which the responder executes by itself
+ * and answers by one packet, so that pieces may be lost, repeated and reordered. Requests begin in
+ * a random order, as on a device whose packets take several paths.
  */
-final class SrdRequester {
+final class SrdRequester implements TransportService {
   /** How many pieces wait for an answer. */
   static final int WINDOW = 128;
 
@@ -92,7 +93,8 @@ final class SrdRequester {
     retries = new Timer(scheduler.timers(), this::retry);
   }
 
-  void modified(int mask) {
+  @Override
+  public void modified(int mask) {
     if ((mask & rdma_h.IBV_QP_SQ_PSN()) != 0) {
       nextPsn = queuePair.attributes.getInt("sq_psn") & Psn.MASK;
     }
@@ -104,11 +106,8 @@ final class SrdRequester {
     }
   }
 
-  boolean isDrained() {
-    return begun == 0;
-  }
-
-  void stop() {
+  @Override
+  public void stop() {
     for (Slot slot : window) {
       slot.transfer = null;
     }
@@ -121,7 +120,8 @@ final class SrdRequester {
 
   // Sending
 
-  boolean send() {
+  @Override
+  public boolean send() {
     begin();
     for (int i = 0; i < BURST && sendable > 0; i++) {
       Slot slot = window[nextPsn % WINDOW];
@@ -262,7 +262,8 @@ final class SrdRequester {
 
   // Answers
 
-  void receive(Packet packet) {
+  @Override
+  public void receive(Packet packet) {
     Slot slot = window[packet.psn % WINDOW];
     Transfer transfer = slot.transfer;
     if (packet.session != session || transfer == null || slot.psn != packet.psn) {

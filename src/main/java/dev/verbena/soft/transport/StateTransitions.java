@@ -151,12 +151,10 @@ public final class StateTransitions {
     }
     int required = attributes.required & SERVICES.get(type);
     int given = mask & ~rdma_h.IBV_QP_STATE();
-    if ((given & required) != required) {
-      throw CallFailure.invalid("missing attributes 0x" + Integer.toHexString(required & ~given));
-    }
+    CallFailure.invalidIf(
+        (given & required) != required,
+        "missing attributes 0x" + Integer.toHexString(required & ~given));
     int excess = given & ~required & ~allowed(type, from, attributes);
-    if (excess != 0) {
-      throw CallFailure.invalid("attributes not allowed 0x" + Integer.toHexString(excess));
-    }
+    CallFailure.invalidIf(excess != 0, "attributes not allowed 0x" + Integer.toHexString(excess));
   }
 }

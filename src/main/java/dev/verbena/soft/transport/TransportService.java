@@ -2,7 +2,10 @@ package dev.verbena.soft.transport;
 
 import dev.verbena.soft.wire.Packet;
 
-/** The transport service of a queue pair. Called under the network's lock. */
+/**
+ * The transport service of a queue pair, or its requester or responder. Called under the network's
+ * lock.
+ */
 interface TransportService {
   /** Takes over the attributes of the queue pair after {@code ibv_modify_qp}. */
   void modified(int mask);
@@ -16,9 +19,6 @@ interface TransportService {
 
   /** Handles a packet for the queue pair. */
   void receive(Packet packet);
-
-  /** Whether all send requests that were begun are done. */
-  boolean isDrained();
 
   /** Ends all transfers: the queue pair enters the error state or is reset. */
   void stop();

@@ -26,11 +26,6 @@ abstract class UnconnectedTransport implements TransportService {
   abstract int send(SoftSendRequest request);
 
   @Override
-  public final boolean isDrained() {
-    return sends.retired() == sends.started;
-  }
-
-  @Override
   public final boolean send() {
     for (int i = 0; i < BURST; i++) {
       if (sends.isEmpty() || queuePair.state != rdma_h.IBV_QPS_RTS()) {

@@ -60,11 +60,6 @@ final class UnreliableConnection implements TransportService {
   }
 
   @Override
-  public boolean isDrained() {
-    return sends.retired() == sends.started;
-  }
-
-  @Override
   public void stop() {
     receiver.flush();
     inMessage = false;

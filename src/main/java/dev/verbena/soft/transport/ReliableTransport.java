@@ -3,16 +3,9 @@ package dev.verbena.soft.transport;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
 
-/** The reliable connection (RC) service: a requester and a responder. */
-final class ConnectedTransport implements TransportService {
-  private final Requester requester;
-  private final Responder responder;
-
-  ConnectedTransport(SoftQueuePair queuePair) {
-    requester = new Requester(queuePair);
-    responder = new Responder(queuePair);
-  }
-
+/** The reliable services, RC, XRC and SRD: a requester, and a responder that answers its peer. */
+record ReliableTransport(TransportService requester, TransportService responder)
+    implements TransportService {
   @Override
   public void modified(int mask) {
     requester.modified(mask);
@@ -21,7 +14,7 @@ final class ConnectedTransport implements TransportService {
 
   @Override
   public boolean send() {
-    boolean responded = responder.respond();
+    boolean responded = responder.send();
     boolean sent = requester.send();
     return responded || sent;
   }
@@ -33,11 +26,6 @@ final class ConnectedTransport implements TransportService {
     } else {
       responder.receive(packet);
     }
-  }
-
-  @Override
-  public boolean isDrained() {
-    return requester.isDrained();
   }
 
   @Override
