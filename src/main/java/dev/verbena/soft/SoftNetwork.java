@@ -249,10 +249,6 @@ public final class SoftNetwork implements AutoCloseable {
    */
   public Device addDevice(String name, List<List<InetAddress>> ports) {
     add(name, ports);
-    return named(name);
-  }
-
-  private Device named(String name) {
     return DeviceLists.of(provider, Device.class).stream()
         .filter(device -> device.name().equals(name))
         .findFirst()

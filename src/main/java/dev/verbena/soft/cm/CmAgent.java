@@ -6,7 +6,6 @@ import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.engine.Task;
-import dev.verbena.soft.engine.TimerQueue;
 import dev.verbena.soft.wire.CmDatagram;
 import dev.verbena.soft.wire.CmHeader;
 import dev.verbena.soft.wire.CmMessage;
@@ -65,8 +64,8 @@ final class CmAgent implements ManagementHandler {
   final CmQuota timewait = new CmQuota();
 
   private final CmManager manager;
-  private final SoftDevice device;
-  private final Engine engine;
+  final SoftDevice device;
+  final Engine engine;
   private final Map<Integer, CmExchange> exchanges = new HashMap<>();
   private final Map<PeerKey, CmExchange> byPeer = new HashMap<>();
   private final Map<PeerKey, CmExchange> byQueuePair = new HashMap<>();
@@ -102,20 +101,8 @@ final class CmAgent implements ManagementHandler {
     device.management(this);
   }
 
-  TimerQueue timers() {
-    return engine.timers();
-  }
-
   CmTimers times() {
     return manager.times();
-  }
-
-  long now() {
-    return engine.now();
-  }
-
-  long guid() {
-    return device.guid;
   }
 
   /** A communication ID other than 0 that nothing has. */

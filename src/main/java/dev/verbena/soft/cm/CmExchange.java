@@ -114,7 +114,7 @@ public final class CmExchange {
     this.path = path;
     this.id = agent.newId();
     this.ownPsn = owner.startingPsn;
-    this.timer = new Timer(agent.timers(), this::overdue);
+    this.timer = new Timer(agent.engine.timers(), this::overdue);
     this.response = agent.times().response();
   }
 
@@ -261,7 +261,7 @@ public final class CmExchange {
     settle();
     switch (state) {
       case REQ_SENT -> {
-        byte[] guid = ByteBuffer.allocate(Long.BYTES).putLong(agent.guid()).array();
+        byte[] guid = ByteBuffer.allocate(Long.BYTES).putLong(agent.device.guid).array();
         send(new Rej(id, 0, ABOUT_OTHER, REASON_TIMEOUT, guid, NOTHING));
         forget();
       }
@@ -416,7 +416,7 @@ public final class CmExchange {
   }
 
   private void await(int exponent) {
-    timer.start(agent.now() + CmTimers.nanos(exponent));
+    timer.start(agent.engine.now() + CmTimers.nanos(exponent));
   }
 
   /** Sends a message again, or ends TIMEWAIT. */
@@ -457,7 +457,7 @@ public final class CmExchange {
     if (isKept) {
       await(CmTimers.timewait(path.ackTimeout()));
     } else {
-      timer.start(agent.now());
+      timer.start(agent.engine.now());
     }
   }
 

@@ -116,7 +116,7 @@ public final class CmId {
     this.channel = channel;
     this.portSpace = portSpace;
     this.queuePairType = queuePairType;
-    this.resolution = new Timer(manager.timers(), this::unresolved);
+    this.resolution = new Timer(manager.engine.timers(), this::unresolved);
   }
 
   /** Ends an address resolution that had no answer. */
@@ -218,7 +218,7 @@ public final class CmId {
       tell(rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED(), 0, CmEvent.NOTHING);
     } else {
       state = State.ADDRESS_QUERY;
-      resolution.start(manager.now() + milliseconds * 1_000_000L);
+      resolution.start(manager.engine.now() + milliseconds * 1_000_000L);
     }
   }
 

@@ -38,7 +38,7 @@ final class CmLookup {
     this.request = request;
     this.id = ((SidrReq) request.message()).id();
     this.isActive = isActive;
-    this.timer = new Timer(agent.timers(), this::overdue);
+    this.timer = new Timer(agent.engine.timers(), this::overdue);
   }
 
   /** Creates the active end, and sends a SIDR REQ. */
@@ -68,7 +68,7 @@ final class CmLookup {
 
   private void send() {
     agent.send(port, path, request);
-    timer.start(agent.now() + CmTimers.nanos(agent.times().response()));
+    timer.start(agent.engine.now() + CmTimers.nanos(agent.times().response()));
   }
 
   /** Sends the request again. */

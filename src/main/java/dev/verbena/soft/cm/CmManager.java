@@ -9,7 +9,6 @@ import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Engine;
-import dev.verbena.soft.engine.TimerQueue;
 import dev.verbena.soft.wire.Gids;
 import java.net.InetAddress;
 import java.util.HashMap;
@@ -28,7 +27,7 @@ public final class CmManager {
   static final int MAX_BACKLOG = 1024;
 
   private final Fabric network;
-  private final Engine engine;
+  final Engine engine;
   private final Verbs verbs;
   private final CmPorts ports = new CmPorts(this);
   private final Map<SoftDevice, CmAgent> agents = new HashMap<>();
@@ -61,14 +60,6 @@ public final class CmManager {
 
   public void locked(Runnable call) {
     engine.locked(call);
-  }
-
-  TimerQueue timers() {
-    return engine.timers();
-  }
-
-  long now() {
-    return engine.now();
   }
 
   CmPorts ports() {
@@ -188,9 +179,7 @@ public final class CmManager {
 
   /** Returns whether librdmacm opened a context itself. */
   public boolean owns(SoftContext context) {
-    synchronized (devices) {
-      return devices.values().stream().anyMatch(device -> device.context == context.address());
-    }
+    return opened(context.address());
   }
 
   /** Returns the number of open event channels. */

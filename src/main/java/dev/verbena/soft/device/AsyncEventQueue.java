@@ -68,8 +68,8 @@ public final class AsyncEventQueue {
     }
   }
 
-  /** {@code ibv_ack_async_event}. */
-  static void acknowledge(long address) {
+  /** {@code ibv_ack_async_event}, whose argument does not lead to a context. */
+  public static void acknowledge(long address) {
     long element = CStruct.at(address, ibv_async_event.layout()).getLong("element");
     synchronized (UNACKNOWLEDGED) {
       UNACKNOWLEDGED.computeIfPresent(element, (e, count) -> count == 1 ? null : count - 1);

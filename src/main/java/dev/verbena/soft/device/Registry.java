@@ -121,11 +121,6 @@ public final class Registry {
     return type.cast(object);
   }
 
-  /** {@code ibv_ack_async_event}, whose argument does not lead to a context. */
-  public static void acknowledge(long event) {
-    AsyncEventQueue.acknowledge(event);
-  }
-
   /** The object whose struct is at an address, or null. */
   public static @Nullable SoftObject find(long address) {
     return BY_ADDRESS.get(address);

@@ -53,14 +53,14 @@ public final class SoftSharedQueue extends SoftObject {
   @Override
   protected void begin() {
     if (xrcDomain != null) {
-      xrcDomain.root.add(this);
+      xrcDomain.root.queues.put(number, this);
     }
   }
 
   @Override
   protected void end() {
     if (xrcDomain != null) {
-      xrcDomain.root.remove(this);
+      xrcDomain.root.queues.remove(number);
     }
     if (completionQueue != null) {
       completionQueue.forget(this);

@@ -24,7 +24,7 @@ final class AddressFunctions {
   private static final int IPV6_DESTINATION = 24;
 
   public long ibv_create_ah(long pd, long attributes) {
-    SoftDomain domain = MemoryFunctions.domain(pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     SoftAddressVector vector = SoftAddressVector.read(domain.device, attributes);
     return Registry.create(
         domain.device,
@@ -79,7 +79,7 @@ final class AddressFunctions {
   }
 
   public long ibv_create_ah_from_wc(long pd, long wc, long grh, byte port) {
-    SoftDomain domain = MemoryFunctions.domain(pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     CStruct attributes = CStruct.allocate(ibv_ah_attr.layout());
     ibv_init_ah_from_wc(domain.context.address(), port, wc, grh, attributes.address());
     return ibv_create_ah(pd, attributes.address());

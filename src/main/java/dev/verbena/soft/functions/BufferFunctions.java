@@ -80,7 +80,7 @@ final class BufferFunctions {
 
   /** Addresses of the region are offsets. */
   public long reg_dm_mr(long pd, long dm, long offset, long length, int access) {
-    SoftDomain domain = MemoryFunctions.domain(pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     SoftBuffer buffer = Registry.at(dm, SoftBuffer.class);
     CallFailure.invalidIf(
         !buffer.covers(offset, length) || (access & rdma_h.IBV_ACCESS_ZERO_BASED()) == 0,
@@ -94,7 +94,7 @@ final class BufferFunctions {
   // Buffers
 
   public long ibv_alloc_buf(long pd, long size, long buffer) {
-    SoftDomain domain = MemoryFunctions.domain(pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     CallFailure.invalidIf(size < 1, size + " bytes");
     MemorySegment memory = allocate(size, PAGE);
     return domain.device.engine.locked(
@@ -118,7 +118,7 @@ final class BufferFunctions {
   }
 
   static long register(long pd, long buf, long address, long length, long start, int access) {
-    SoftDomain domain = MemoryFunctions.domain(pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     SoftBuffer buffer = Registry.at(buf, SoftBuffer.class);
     if (!buffer.covers(address - buffer.memory.address(), length)
         || !(buffer.owner instanceof SoftDomain owner)

@@ -18,34 +18,28 @@ import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.CallFailure;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Event channels of RDMA CM, and their events. */
 final class CmChannelFunctions {
   private static final long EVENT = rdma_cm_event.sizeof();
 
-  private static final Map<Integer, MemorySegment> NAMES =
-      Map.ofEntries(
-          name(rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED(), "ADDR_RESOLVED"),
-          name(rdma_h.RDMA_CM_EVENT_ADDR_ERROR(), "ADDR_ERROR"),
-          name(rdma_h.RDMA_CM_EVENT_ROUTE_RESOLVED(), "ROUTE_RESOLVED"),
-          name(rdma_h.RDMA_CM_EVENT_ROUTE_ERROR(), "ROUTE_ERROR"),
-          name(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), "CONNECT_REQUEST"),
-          name(rdma_h.RDMA_CM_EVENT_CONNECT_RESPONSE(), "CONNECT_RESPONSE"),
-          name(rdma_h.RDMA_CM_EVENT_CONNECT_ERROR(), "CONNECT_ERROR"),
-          name(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), "UNREACHABLE"),
-          name(rdma_h.RDMA_CM_EVENT_REJECTED(), "REJECTED"),
-          name(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), "ESTABLISHED"),
-          name(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), "DISCONNECTED"),
-          name(rdma_h.RDMA_CM_EVENT_DEVICE_REMOVAL(), "DEVICE_REMOVAL"),
-          name(rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN(), "MULTICAST_JOIN"),
-          name(rdma_h.RDMA_CM_EVENT_MULTICAST_ERROR(), "MULTICAST_ERROR"),
-          name(rdma_h.RDMA_CM_EVENT_ADDR_CHANGE(), "ADDR_CHANGE"),
-          name(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), "TIMEWAIT_EXIT"),
-          name(rdma_h.RDMA_CM_EVENT_ADDRINFO_RESOLVED(), "ADDRINFO_RESOLVED"),
-          name(rdma_h.RDMA_CM_EVENT_ADDRINFO_ERROR(), "ADDRINFO_ERROR"));
+  /** The names of {@code enum rdma_cm_event_type}, which begins with 0. */
+  private static final List<MemorySegment> NAMES =
+      Stream.of(
+              """
+              ADDR_RESOLVED ADDR_ERROR ROUTE_RESOLVED ROUTE_ERROR CONNECT_REQUEST CONNECT_RESPONSE \
+              CONNECT_ERROR UNREACHABLE REJECTED ESTABLISHED DISCONNECTED DEVICE_REMOVAL \
+              MULTICAST_JOIN MULTICAST_ERROR ADDR_CHANGE TIMEWAIT_EXIT ADDRINFO_RESOLVED \
+              ADDRINFO_ERROR\
+              """
+                  .split(" ", -1))
+          .map(name -> Arena.global().allocateFrom("RDMA_CM_EVENT_" + name))
+          .toList();
 
   private static final MemorySegment UNKNOWN = Arena.global().allocateFrom("UNKNOWN EVENT");
 
@@ -64,12 +58,9 @@ final class CmChannelFunctions {
     this.queues = queues;
   }
 
-  private static Map.Entry<Integer, MemorySegment> name(int event, String name) {
-    return Map.entry(event, Arena.global().allocateFrom("RDMA_CM_EVENT_" + name));
-  }
-
   public long rdma_event_str(int event) {
-    return NAMES.getOrDefault(event, UNKNOWN).address();
+    boolean isKnown = event >= 0 && event < NAMES.size();
+    return (isKnown ? NAMES.get(event) : UNKNOWN).address();
   }
 
   // Channels

@@ -20,7 +20,6 @@ import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.SoftDevice;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
-import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** Connections of RDMA CM: listening, connecting, accepting, rejecting, disconnecting. */
@@ -83,10 +82,8 @@ final class CmConnectionFunctions {
   public void rdma_connect(long id, long parameters) {
     CmHandle handle = manager.handle(id);
     CStruct asked = parameters(handle, parameters);
-    handle.initiatorDepth =
-        depth(asked, "initiator_depth", SoftDevice.MAX_READS, () -> SoftDevice.MAX_READS);
-    handle.responderResources =
-        depth(asked, "responder_resources", SoftDevice.MAX_READS, () -> SoftDevice.MAX_READS);
+    handle.initiatorDepth = depth(asked, "initiator_depth", SoftDevice.MAX_READS);
+    handle.responderResources = depth(asked, "responder_resources", SoftDevice.MAX_READS);
     CmEvent.Connection connection = connection(handle, asked, handle.localVendor);
     manager.locked(
         () -> {
@@ -120,9 +117,9 @@ final class CmConnectionFunctions {
         field + " is at most " + SoftDevice.MAX_READS + ", not " + depth);
   }
 
-  private static int depth(CStruct asked, String field, int most, IntSupplier otherwise) {
+  private static int depth(CStruct asked, String field, int otherwise) {
     int depth = asked == null ? rdma_h.RDMA_MAX_RESP_RES() : asked.getByte(field);
-    return depth == rdma_h.RDMA_MAX_RESP_RES() ? Math.min(otherwise.getAsInt(), most) : depth;
+    return depth == rdma_h.RDMA_MAX_RESP_RES() ? Math.min(otherwise, SoftDevice.MAX_READS) : depth;
   }
 
   private static CmEvent.Connection connection(CmHandle handle, CStruct asked, int vendor) {
@@ -157,10 +154,8 @@ final class CmConnectionFunctions {
   public void rdma_accept(long id, long parameters) {
     CmHandle handle = manager.handle(id);
     CStruct asked = parameters(handle, parameters);
-    handle.initiatorDepth =
-        depth(asked, "initiator_depth", SoftDevice.MAX_READS, () -> handle.initiatorDepth);
-    handle.responderResources =
-        depth(asked, "responder_resources", SoftDevice.MAX_READS, () -> handle.responderResources);
+    handle.initiatorDepth = depth(asked, "initiator_depth", handle.initiatorDepth);
+    handle.responderResources = depth(asked, "responder_resources", handle.responderResources);
     if (!handle.id.isDatagram()) {
       queues.connect(handle, handle.responderResources, handle.initiatorDepth);
     }

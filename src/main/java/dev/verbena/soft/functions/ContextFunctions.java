@@ -8,6 +8,7 @@ import dev.verbena.raw.ibv_gid_entry;
 import dev.verbena.raw.ibv_port_attr;
 import dev.verbena.raw.ibv_values_ex;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.AsyncEventQueue;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Registry;
@@ -78,7 +79,7 @@ final class ContextFunctions {
   }
 
   public void ibv_ack_async_event(long event) {
-    Registry.acknowledge(event);
+    AsyncEventQueue.acknowledge(event);
   }
 
   // Queries

@@ -32,7 +32,7 @@ final class DomainFunctions {
         rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS()
             | rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT();
     CallFailure.unsupportedIf((attr.getInt("comp_mask") & ~known) != 0, "comp_mask");
-    SoftDomain parent = MemoryFunctions.domain(attr.getLong("pd"));
+    SoftDomain parent = Registry.at(attr.getLong("pd"), SoftDomain.class);
     SoftThreadDomain thread =
         attr.getLong("td") == 0 ? null : Registry.at(attr.getLong("td"), SoftThreadDomain.class);
     return Registry.create(owner.device, () -> new SoftDomain(owner, parent, thread));

@@ -54,13 +54,9 @@ final class EfaFunctions {
   /** The object at an address, if its device is an EFA. */
   private static <T extends SoftObject> T efa(long address, Class<T> type) {
     T object = Registry.at(address, type);
-    requireEfa(object.device);
-    return object;
-  }
-
-  private static void requireEfa(SoftDevice device) {
     CallFailure.unsupportedIf(
-        !device.profile.isEfa(), "the software device has not the profile efa");
+        !object.device.profile.isEfa(), "the software device has not the profile efa");
+    return object;
   }
 
   private static int maxInline(SoftDevice device) {
@@ -116,26 +112,24 @@ final class EfaFunctions {
       throw CallFailure.invalid("no protection domain, or a shared receive queue");
     }
     boolean inlineWrites = (flags & INLINE_WRITES) != 0;
-    check(asked, "max_send_wr", sends(inlineWrites));
-    check(asked, "max_send_sge", MAX_SGES);
-    check(asked, "max_recv_sge", MAX_SGES);
-    check(asked, "max_recv_wr", MAX_RECEIVES / Math.max(1, asked.getInt("cap.max_recv_sge")));
-    check(asked, "max_inline_data", maxInline(owner.device));
-    SoftDomain domain = MemoryFunctions.domain(asked.getLong("pd"));
+    QueuePairFunctions.check(asked, "max_send_wr", sends(inlineWrites));
+    QueuePairFunctions.check(asked, "max_send_sge", MAX_SGES);
+    QueuePairFunctions.check(asked, "max_recv_sge", MAX_SGES);
+    QueuePairFunctions.check(
+        asked, "max_recv_wr", MAX_RECEIVES / Math.max(1, asked.getInt("cap.max_recv_sge")));
+    QueuePairFunctions.check(asked, "max_inline_data", maxInline(owner.device));
+    SoftDomain domain = Registry.at(asked.getLong("pd"), SoftDomain.class);
     long operations =
         (mask & rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS()) != 0
             ? asked.getLong("send_ops_flags")
             : 0;
-    return QueuePairFunctions.createSrd(
+    return QueuePairFunctions.create(
         owner,
         domain,
+        null,
         initAttr,
         new QueuePairChoices(
             operations, 0, 0, null, inlineWrites, (flags & UNSOLICITED_WRITES) != 0));
-  }
-
-  private static void check(CStruct asked, String field, int limit) {
-    QueuePairFunctions.check(asked, field, limit);
   }
 
   public long efadv_create_cq(long context, long initAttr, long attr, int length) {

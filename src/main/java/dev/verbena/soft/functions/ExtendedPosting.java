@@ -49,25 +49,11 @@ final class ExtendedPosting {
       throw CallFailure.of(
           Errno.EOPNOTSUPP, "send_ops_flags 0x" + Long.toHexString(sendOps & ~allowed(type)));
     }
-    for (Map.Entry<String, Integer> operation : OPERATIONS.entrySet()) {
-      if ((sendOps & operation.getValue()) != 0) {
-        queuePair.putLong(operation.getKey(), Pointers.to(operation.getKey()).address());
-      }
-    }
-    for (String field :
-        new String[] {
-          "wr_start",
-          "wr_complete",
-          "wr_abort",
-          "wr_set_sge",
-          "wr_set_sge_list",
-          "wr_set_inline_data",
-          "wr_set_inline_data_list",
-          "wr_set_ud_addr",
-          "wr_set_xrc_srqn"
-        }) {
-      queuePair.putLong(field, Pointers.to(field).address());
-    }
+    Pointers.fill(queuePair, OPERATIONS, sendOps);
+    Pointers.fill(
+        queuePair, "wr_start", "wr_complete", "wr_abort", "wr_set_sge", "wr_set_sge_list");
+    Pointers.fill(queuePair, "wr_set_inline_data", "wr_set_inline_data_list");
+    Pointers.fill(queuePair, "wr_set_ud_addr", "wr_set_xrc_srqn");
   }
 
   /** The operations of a type of queue pair. */

@@ -9,6 +9,7 @@ import dev.verbena.raw.ibv_flow_spec_counter_action;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.CallFailure;
+import dev.verbena.soft.device.FlowEntry;
 import dev.verbena.soft.device.FlowFilter;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftContext;
@@ -56,10 +57,7 @@ final class FlowFunctions {
             new SoftFlow(
                 queuePair,
                 port,
-                type,
-                attr.getShort("priority"),
-                flags == 0,
-                rule.filters,
+                new FlowEntry.Match(type, attr.getShort("priority"), flags == 0, rule.filters),
                 rule.actions()));
   }
 

@@ -33,10 +33,6 @@ final class MemoryFunctions {
           | rdma_h.IBV_ACCESS_FLUSH_GLOBAL()
           | rdma_h.IBV_ACCESS_FLUSH_PERSISTENT();
 
-  static SoftDomain domain(long address) {
-    return Registry.at(address, SoftDomain.class);
-  }
-
   public long ibv_alloc_pd(long context) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     return Registry.create(owner.device, () -> new SoftDomain(owner, null, null));
@@ -59,7 +55,7 @@ final class MemoryFunctions {
   }
 
   private static long register(long pd, long address, long length, long iova, int access) {
-    SoftDomain domain = domain(pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     boolean zeroBased = (access & rdma_h.IBV_ACCESS_ZERO_BASED()) != 0;
     return domain.device.engine.locked(
         () -> add(domain, address, length, zeroBased ? 0 : iova, access, null).address());
@@ -155,7 +151,9 @@ final class MemoryFunctions {
     boolean grants = (flags & rdma_h.IBV_REREG_MR_CHANGE_ACCESS()) != 0;
     int access = grants ? newAccess : region.local.access;
     SoftDomain domain =
-        (flags & rdma_h.IBV_REREG_MR_CHANGE_PD()) != 0 ? domain(pd) : region.domain();
+        (flags & rdma_h.IBV_REREG_MR_CHANGE_PD()) != 0
+            ? Registry.at(pd, SoftDomain.class)
+            : region.domain();
     checkAccess(access);
     long base = moves ? address : region.local.memory;
     long size = moves ? length : region.local.length;
@@ -175,7 +173,7 @@ final class MemoryFunctions {
   }
 
   public long alloc_null_mr(long pd) {
-    SoftDomain domain = domain(pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     return domain.device.engine.locked(
         () -> {
           SoftRegion region = Registry.add(new SoftRegion(domain, null));
@@ -209,7 +207,7 @@ final class MemoryFunctions {
 
   /** The kernel pages in what the device copies. */
   public int advise_mr(long pd, int advice, int flags, long list, int count) {
-    SoftDomain domain = domain(pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     if (advice < rdma_h.IBV_ADVISE_MR_ADVICE_PREFETCH()
         || advice > rdma_h.IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT()
         || (flags & ~rdma_h.IBV_ADVISE_MR_FLAG_FLUSH()) != 0) {

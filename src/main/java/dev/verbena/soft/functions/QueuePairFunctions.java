@@ -58,15 +58,9 @@ final class QueuePairFunctions {
   // Creation
 
   public long ibv_create_qp(long pd, long initAttr) {
-    SoftDomain domain = MemoryFunctions.domain(pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     checkType(initAttr, domain, null);
     return create(domain.context, domain, null, initAttr, QueuePairChoices.NONE);
-  }
-
-  /** Creates an SRD queue pair. */
-  static long createSrd(
-      SoftContext owner, SoftDomain domain, long initAttr, QueuePairChoices choices) {
-    return create(owner, domain, null, initAttr, choices);
   }
 
   public long create_qp_ex(long context, long initAttr) {
@@ -77,7 +71,7 @@ final class QueuePairFunctions {
     SoftDomain domain =
         (mask & rdma_h.IBV_QP_INIT_ATTR_PD()) == 0
             ? null
-            : MemoryFunctions.domain(asked.getLong("pd"));
+            : Registry.at(asked.getLong("pd"), SoftDomain.class);
     SoftXrcDomain xrcDomain =
         (mask & rdma_h.IBV_QP_INIT_ATTR_XRCD()) == 0
             ? null
@@ -119,7 +113,8 @@ final class QueuePairFunctions {
         false);
   }
 
-  private static long create(
+  /** Creates a queue pair with a {@code struct ibv_qp_init_attr}. */
+  static long create(
       SoftContext owner,
       SoftDomain domain,
       SoftXrcDomain xrcDomain,

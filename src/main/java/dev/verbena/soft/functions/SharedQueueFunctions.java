@@ -24,7 +24,7 @@ final class SharedQueueFunctions {
   }
 
   public long ibv_create_srq(long pd, long initAttr) {
-    SoftDomain domain = MemoryFunctions.domain(pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     CStruct init = CStruct.at(initAttr, ibv_srq_init_attr.layout());
     return create(domain, init, null, null, null);
   }

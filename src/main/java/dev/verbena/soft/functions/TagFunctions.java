@@ -20,7 +20,7 @@ import java.lang.foreign.MemorySegment;
 final class TagFunctions {
   /** Creates a queue from a {@code struct ibv_srq_init_attr_ex}. */
   static long create(CStruct attr) {
-    SoftDomain domain = MemoryFunctions.domain(attr.getLong("pd"));
+    SoftDomain domain = Registry.at(attr.getLong("pd"), SoftDomain.class);
     SoftCompletionQueue completions = Registry.at(attr.getLong("cq"), SoftCompletionQueue.class);
     int tags = attr.getInt("tm_cap.max_num_tags");
     int operations = attr.getInt("tm_cap.max_ops");

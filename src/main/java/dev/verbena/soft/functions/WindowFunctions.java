@@ -16,7 +16,7 @@ import dev.verbena.soft.transport.SoftSendRequest;
 /** Memory windows. */
 final class WindowFunctions {
   public long alloc_mw(long pd, int type) {
-    SoftDomain domain = MemoryFunctions.domain(pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     CallFailure.invalidIf(
         type != rdma_h.IBV_MW_TYPE_1() && type != rdma_h.IBV_MW_TYPE_2(), "type " + type);
     return Registry.create(domain.device, () -> new SoftWindow(domain, type));

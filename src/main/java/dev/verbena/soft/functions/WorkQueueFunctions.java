@@ -35,7 +35,7 @@ final class WorkQueueFunctions {
   public long create_wq(long context, long attributes) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_wq_init_attr.layout());
-    SoftDomain domain = MemoryFunctions.domain(attr.getLong("pd"));
+    SoftDomain domain = Registry.at(attr.getLong("pd"), SoftDomain.class);
     SoftCompletionQueue completions = Registry.at(attr.getLong("cq"), SoftCompletionQueue.class);
     int requests = attr.getInt("max_wr");
     int elements = attr.getInt("max_sge");

@@ -88,7 +88,7 @@ final class XrcFunctions {
     }
     CallFailure.unsupportedIf(
         attr.getInt("srq_type") != rdma_h.IBV_SRQT_XRC(), "srq_type " + attr.getInt("srq_type"));
-    SoftDomain domain = MemoryFunctions.domain(attr.getLong("pd"));
+    SoftDomain domain = Registry.at(attr.getLong("pd"), SoftDomain.class);
     SoftXrcDomain xrcDomain = Registry.at(attr.getLong("xrcd"), SoftXrcDomain.class);
     SoftCompletionQueue completions = Registry.at(attr.getLong("cq"), SoftCompletionQueue.class);
     return SharedQueueFunctions.create(domain, attr, xrcDomain, completions, null);

@@ -269,7 +269,7 @@ final class Responder implements TransportService {
     message = Message.SEND;
     int status = receiver.append(packet.payload, packet.length);
     if (status == 0 && Opcode.invalidates(operation)) {
-      status = LocalOperations.invalidateRemotely(queuePair, packet.immediate) ? 0 : -1;
+      status = LocalOperations.invalidate(queuePair, packet.immediate) ? 0 : -1;
     }
     if (status != 0) {
       receiveFailed(packet.psn, status);

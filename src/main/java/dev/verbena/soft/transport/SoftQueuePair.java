@@ -475,7 +475,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
 
   /** The shared receive queue for a message, or null for the queue pair's own queue. */
   SoftSharedQueue sharedQueueFor(int sharedQueueNumber) {
-    return transportBits == Opcode.XRC ? xrcDomain.root.queue(sharedQueueNumber) : sharedQueue;
+    return transportBits == Opcode.XRC ? xrcDomain.root.queues.get(sharedQueueNumber) : sharedQueue;
   }
 
   /** The protection domain of a request, or null if it names no shared receive queue (XRC). */
@@ -483,7 +483,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     if (domain != null) {
       return domain;
     }
-    SoftSharedQueue queue = xrcDomain.root.queue(sharedQueueNumber);
+    SoftSharedQueue queue = xrcDomain.root.queues.get(sharedQueueNumber);
     return queue == null ? null : queue.domain;
   }
 

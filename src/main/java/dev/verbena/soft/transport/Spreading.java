@@ -17,23 +17,14 @@ import java.lang.foreign.ValueLayout;
  * indirection table. A frame that lacks one of the fields has the hash 0.
  */
 public final class Spreading implements FrameTarget {
-  public static final long FIELDS =
-      Integer.toUnsignedLong(
-          rdma_h.IBV_RX_HASH_SRC_IPV4()
-              | rdma_h.IBV_RX_HASH_DST_IPV4()
-              | rdma_h.IBV_RX_HASH_SRC_IPV6()
-              | rdma_h.IBV_RX_HASH_DST_IPV6()
-              | rdma_h.IBV_RX_HASH_SRC_PORT_TCP()
-              | rdma_h.IBV_RX_HASH_DST_PORT_TCP()
-              | rdma_h.IBV_RX_HASH_SRC_PORT_UDP()
-              | rdma_h.IBV_RX_HASH_DST_PORT_UDP());
-
   private static final int IPV4 = rdma_h.IBV_RX_HASH_SRC_IPV4() | rdma_h.IBV_RX_HASH_DST_IPV4();
   private static final int IPV6 = rdma_h.IBV_RX_HASH_SRC_IPV6() | rdma_h.IBV_RX_HASH_DST_IPV6();
   private static final int TCP =
       rdma_h.IBV_RX_HASH_SRC_PORT_TCP() | rdma_h.IBV_RX_HASH_DST_PORT_TCP();
   private static final int UDP =
       rdma_h.IBV_RX_HASH_SRC_PORT_UDP() | rdma_h.IBV_RX_HASH_DST_PORT_UDP();
+
+  public static final long FIELDS = Integer.toUnsignedLong(IPV4 | IPV6 | TCP | UDP);
 
   public final SoftIndirectionTable table;
   private final int fields;
