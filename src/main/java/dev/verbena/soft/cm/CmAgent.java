@@ -45,9 +45,6 @@ final class CmAgent implements ManagementHandler {
 
   private static final int HOP_LIMIT = 64;
 
-  /** The status of a SIDR REP that rejects a request. */
-  private static final int SIDR_REJECT = 2;
-
   /**
    * The maximum number of received messages that wait. Further ones are dropped, and their senders
    * repeat them.
@@ -306,12 +303,12 @@ final class CmAgent implements ManagementHandler {
     }
     CmHeader header = CmHeader.read(req.data());
     if (header == null || !isFrom(arrival, header)) {
-      refuse(arrival, req, SIDR_REJECT);
+      refuse(arrival, req, CmId.SIDR_REJECT);
       return;
     }
     CmId listener = listener(arrival, req.service(), header);
     if (listener == null) {
-      refuse(arrival, req, CmId.unsupported());
+      refuse(arrival, req, CmId.SIDR_UNSUPPORTED);
       return;
     }
     if (!requests.take(arrival.from())) {
@@ -320,7 +317,7 @@ final class CmAgent implements ManagementHandler {
     CmId made = listener.isDatagram() ? listener.requested(header, arrival.port()) : null;
     if (made == null) {
       requests.release(arrival.from());
-      refuse(arrival, req, SIDR_REJECT);
+      refuse(arrival, req, CmId.SIDR_REJECT);
       return;
     }
     Path path = new Path(arrival.own(), arrival.from(), 0, 0, HOP_LIMIT, 0, times().ack());

@@ -55,6 +55,7 @@ public final class CmExchange {
   private static final int ABOUT_REP = 1;
   private static final int ABOUT_OTHER = 2;
 
+  private static final int EISCONN = 106;
   private static final byte[] NOTHING = new byte[0];
 
   /** The number by which the peer refers to this end. */
@@ -237,7 +238,7 @@ public final class CmExchange {
   /** Data arrived before the RTU, which establishes the connection as the RTU does. */
   void notifyEstablished() {
     if (state == State.ESTABLISHED) {
-      throw CallFailure.of(CmErrno.EISCONN);
+      throw CallFailure.of(EISCONN);
     }
     require(state == State.REP_SENT);
     established();
@@ -385,13 +386,10 @@ public final class CmExchange {
         state = State.DREQ_RECEIVED;
         tell(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), 0, CmEvent.NOTHING);
       }
-      case TIMEWAIT -> agent.send(this, new CmDatagram(datagram.transaction(), 0, drep()));
+      case TIMEWAIT ->
+          agent.send(this, new CmDatagram(datagram.transaction(), 0, new Drep(id, peerId)));
       default -> {}
     }
-  }
-
-  private Drep drep() {
-    return new Drep(id, peerId);
   }
 
   private void disconnected() {

@@ -49,8 +49,8 @@ public final class CmId {
 
   // Status of a SIDR REP
   private static final int SIDR_SUCCESS = 0;
-  private static final int SIDR_UNSUPPORTED = 1;
-  private static final int SIDR_REJECT = 2;
+  static final int SIDR_UNSUPPORTED = 1;
+  static final int SIDR_REJECT = 2;
 
   final CmManager manager;
   public final int portSpace;
@@ -429,10 +429,7 @@ public final class CmId {
   }
 
   public void disconnect() {
-    if (exchange == null) {
-      throw CallFailure.invalid("there is no connection");
-    }
-    exchange.disconnect();
+    exchange().disconnect();
   }
 
   /** What the connection tells. */
@@ -489,7 +486,7 @@ public final class CmId {
       throw CallFailure.invalid("the identifier is in state " + state);
     }
     if (!membership.group.isIpv4()) {
-      throw CallFailure.of(CmErrno.ENOTSUPP, "as over RoCE v2, groups are of IPv4 (ENOTSUPP)");
+      throw CallFailure.of(Errno.ENOTSUPP, "as over RoCE v2, groups are of IPv4 (ENOTSUPP)");
     }
     memberships.add(membership);
     Path path =
@@ -556,10 +553,5 @@ public final class CmId {
         request.made().destroy();
       }
     }
-  }
-
-  /** Says that no such service is known. */
-  static int unsupported() {
-    return SIDR_UNSUPPORTED;
   }
 }

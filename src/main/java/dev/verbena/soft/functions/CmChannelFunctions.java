@@ -1,12 +1,12 @@
 package dev.verbena.soft.functions;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.cm.CmChannel;
-import dev.verbena.soft.cm.CmErrno;
 import dev.verbena.soft.cm.CmEvent;
 import dev.verbena.soft.cm.CmHandle;
 import dev.verbena.soft.cm.CmId;
@@ -289,7 +289,7 @@ final class CmChannelFunctions {
     if (status != 0) {
       throw CallFailure.of(
           event.getInt("event") == rdma_h.RDMA_CM_EVENT_REJECTED()
-              ? CmErrno.ECONNREFUSED
+              ? Errno.ECONNREFUSED
               : Math.abs(status));
     }
   }

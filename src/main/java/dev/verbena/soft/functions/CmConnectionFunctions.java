@@ -1,5 +1,6 @@
 package dev.verbena.soft.functions;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ece;
@@ -9,7 +10,6 @@ import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.cm.CmErrno;
 import dev.verbena.soft.cm.CmEvent;
 import dev.verbena.soft.cm.CmExchange;
 import dev.verbena.soft.cm.CmHandle;
@@ -61,7 +61,7 @@ final class CmConnectionFunctions {
     int type = event.getInt("event");
     int status = event.getInt("status");
     if (type == rdma_h.RDMA_CM_EVENT_REJECTED()) {
-      throw CallFailure.of(CmErrno.ECONNREFUSED);
+      throw CallFailure.of(Errno.ECONNREFUSED);
     } else if (status != 0) {
       throw CallFailure.of(Math.abs(status));
     } else if (type != rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST()) {

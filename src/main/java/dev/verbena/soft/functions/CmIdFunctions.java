@@ -11,7 +11,6 @@ import dev.verbena.soft.cm.CmChannel;
 import dev.verbena.soft.cm.CmHandle;
 import dev.verbena.soft.cm.CmId;
 import dev.verbena.soft.cm.CmManager;
-import dev.verbena.soft.cm.CmPath;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.CallFailure;
 import java.net.InetSocketAddress;
@@ -127,7 +126,7 @@ final class CmIdFunctions {
   private static void setOption(CmId id, int name, long value, long length) {
     if (name == rdma_h.RDMA_OPTION_ID_TOS()) {
       requireLength(length, Byte.BYTES);
-      id.typeOfService(CmPath.unsigned(value));
+      id.typeOfService(Byte.toUnsignedInt(Memory.getByte(value)));
     } else if (name == rdma_h.RDMA_OPTION_ID_REUSEADDR()) {
       requireLength(length, Integer.BYTES);
       id.shareAddress(Memory.getInt(value) != 0);
@@ -136,7 +135,7 @@ final class CmIdFunctions {
       id.addressFamilyOnly(Memory.getInt(value) != 0);
     } else if (name == rdma_h.RDMA_OPTION_ID_ACK_TIMEOUT()) {
       requireLength(length, Byte.BYTES);
-      int timeout = CmPath.unsigned(value);
+      int timeout = Byte.toUnsignedInt(Memory.getByte(value));
       CallFailure.invalidIf(timeout > MAX_ACK_TIMEOUT, "timeout " + timeout);
       id.ackTimeout(timeout);
     } else {
@@ -175,8 +174,9 @@ final class CmIdFunctions {
     return manager.locked(() -> port(handle.id.destination));
   }
 
+  /** Big-endian, as in C. */
   private static short port(InetSocketAddress address) {
-    return CmPath.bigEndian(address == null ? 0 : address.getPort());
+    return address == null ? 0 : Short.reverseBytes((short) address.getPort());
   }
 
   public void rdma_bind_addr(long id, long address) {

@@ -23,9 +23,7 @@ final class DatagramTransport extends UnconnectedTransport {
     if ((mask & rdma_h.IBV_QP_SQ_PSN()) != 0) {
       nextPsn = queuePair.attributes.getInt("sq_psn") & Psn.MASK;
     }
-    if ((mask & rdma_h.IBV_QP_QKEY()) != 0) {
-      queueKey = queuePair.attributes.getInt("qkey");
-    }
+    queueKey = queuePair.attributes.getInt("qkey");
   }
 
   @Override

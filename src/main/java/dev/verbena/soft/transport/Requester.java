@@ -87,13 +87,9 @@ final class Requester implements TransportService {
   @Override
   public void modified(int mask) {
     CStruct attr = queuePair.attributes;
-    if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
-      mtu = 128 << attr.getInt("path_mtu");
-    }
-    if ((mask & rdma_h.IBV_QP_TIMEOUT()) != 0) {
-      int timeout = attr.getByte("timeout") & 0x1f;
-      timeoutNanos = timeout == 0 ? 0 : TIMEOUT_UNIT << timeout;
-    }
+    mtu = 128 << attr.getInt("path_mtu");
+    int timeout = attr.getByte("timeout") & 0x1f;
+    timeoutNanos = timeout == 0 ? 0 : TIMEOUT_UNIT << timeout;
     if ((mask & rdma_h.IBV_QP_RETRY_CNT()) != 0) {
       retryCount = attr.getByte("retry_cnt") & 7;
       retriesLeft = retryCount;
@@ -102,9 +98,7 @@ final class Requester implements TransportService {
       rnrRetry = attr.getByte("rnr_retry") & 7;
       rnrRetriesLeft = rnrRetry;
     }
-    if ((mask & rdma_h.IBV_QP_MAX_QP_RD_ATOMIC()) != 0) {
-      maxReads = attr.getByte("max_rd_atomic");
-    }
+    maxReads = attr.getByte("max_rd_atomic");
     if ((mask & rdma_h.IBV_QP_SQ_PSN()) != 0) {
       nextPsn = attr.getInt("sq_psn") & Psn.MASK;
       unacknowledged = nextPsn;

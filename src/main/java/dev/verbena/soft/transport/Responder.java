@@ -94,21 +94,15 @@ final class Responder implements TransportService {
   @Override
   public void modified(int mask) {
     CStruct attr = queuePair.attributes;
-    if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
-      mtu = 128 << attr.getInt("path_mtu");
-    }
+    mtu = 128 << attr.getInt("path_mtu");
     if ((mask & rdma_h.IBV_QP_RQ_PSN()) != 0) {
       expected = attr.getInt("rq_psn") & Psn.MASK;
     }
-    if ((mask & rdma_h.IBV_QP_MIN_RNR_TIMER()) != 0) {
-      rnrTimer = attr.getByte("min_rnr_timer") & 0x1f;
-    }
+    rnrTimer = attr.getByte("min_rnr_timer") & 0x1f;
     if ((mask & rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC()) != 0) {
       resources.resize(attr.getByte("max_dest_rd_atomic"));
     }
-    if ((mask & rdma_h.IBV_QP_ACCESS_FLAGS()) != 0) {
-      accessFlags = attr.getInt("qp_access_flags");
-    }
+    accessFlags = attr.getInt("qp_access_flags");
   }
 
   /** Fails the receive that is being filled; forgets everything else. */

@@ -98,9 +98,7 @@ final class SrdRequester implements TransportService {
     if ((mask & rdma_h.IBV_QP_SQ_PSN()) != 0) {
       nextPsn = queuePair.attributes.getInt("sq_psn") & Psn.MASK;
     }
-    if ((mask & rdma_h.IBV_QP_QKEY()) != 0) {
-      queueKey = queuePair.attributes.getInt("qkey");
-    }
+    queueKey = queuePair.attributes.getInt("qkey");
     if ((mask & rdma_h.IBV_QP_RNR_RETRY()) != 0) {
       rnrRetries = queuePair.attributes.getByte("rnr_retry");
     }

@@ -72,9 +72,7 @@ final class SrdResponder implements TransportService {
 
   @Override
   public void modified(int mask) {
-    if ((mask & rdma_h.IBV_QP_QKEY()) != 0) {
-      queueKey = queuePair.attributes.getInt("qkey");
-    }
+    queueKey = queuePair.attributes.getInt("qkey");
     if ((mask & rdma_h.IBV_QP_PORT()) != 0) {
       port = queuePair.device.port(queuePair.attributes.getByte("port_num"));
     }

@@ -7,7 +7,7 @@ import dev.verbena.soft.wire.Packet;
  * lock.
  */
 interface TransportService {
-  /** Takes over the attributes of the queue pair after {@code ibv_modify_qp}. */
+  /** Takes over the attributes of the queue pair; {@code ibv_modify_qp} has set some of them. */
   void modified(int mask);
 
   /**

@@ -1,7 +1,6 @@
 package dev.verbena.soft.transport;
 
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.engine.Scheduler;
 import dev.verbena.soft.wire.PacketPool;
 
 /**
@@ -11,14 +10,12 @@ abstract class UnconnectedTransport implements TransportService {
   private static final int BURST = 32;
 
   final SoftQueuePair queuePair;
-  final Scheduler scheduler;
   final PacketPool packets;
   private final SendQueue sends;
 
   UnconnectedTransport(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
     sends = queuePair.sends;
-    scheduler = queuePair.device.engine;
     packets = queuePair.device.packets;
   }
 

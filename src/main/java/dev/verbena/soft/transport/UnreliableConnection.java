@@ -45,18 +45,14 @@ final class UnreliableConnection implements TransportService {
   @Override
   public void modified(int mask) {
     CStruct attr = queuePair.attributes;
-    if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
-      mtu = 128 << attr.getInt("path_mtu");
-    }
+    mtu = 128 << attr.getInt("path_mtu");
     if ((mask & rdma_h.IBV_QP_SQ_PSN()) != 0) {
       nextPsn = attr.getInt("sq_psn") & Psn.MASK;
     }
     if ((mask & rdma_h.IBV_QP_RQ_PSN()) != 0) {
       expected = attr.getInt("rq_psn") & Psn.MASK;
     }
-    if ((mask & rdma_h.IBV_QP_ACCESS_FLAGS()) != 0) {
-      accessFlags = attr.getInt("qp_access_flags");
-    }
+    accessFlags = attr.getInt("qp_access_flags");
   }
 
   @Override
