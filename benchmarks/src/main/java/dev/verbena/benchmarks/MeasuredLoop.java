@@ -1,7 +1,7 @@
 package dev.verbena.benchmarks;
 
 /** What {@link DataPath} measures, in one language. */
-interface Loop {
+interface MeasuredLoop {
   /** The number of requests of one sample. */
   int REQUESTS = 256;
 
