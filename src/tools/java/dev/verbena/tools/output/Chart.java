@@ -1,6 +1,6 @@
 package dev.verbena.tools.output;
 
-import java.util.Arrays;
+import java.util.DoubleSummaryStatistics;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
@@ -30,32 +30,22 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
 
   /** Returns a chart of one line, with axes that fit it. */
   public static Chart of(String title, String across, String up, List<double[]> points) {
+    List<Line> lines = List.of(new Line("", points));
     return new Chart(
-        title,
-        Axis.of(across, points.stream().mapToDouble(point -> point[0]).toArray()),
-        Axis.of(up, points.stream().mapToDouble(point -> point[1]).toArray()),
-        List.of(new Line("", points)));
+        title, Axis.of(across, numbers(lines, 0)), Axis.of(up, numbers(lines, 1)), lines);
   }
 
   /** Returns a chart of lines over sizes of messages. */
   public static Chart bySize(String title, String up, List<Line> lines) {
-    double[] sizes = numbers(lines, 0);
-    double[] values = numbers(lines, 1);
-    return new Chart(
-        title,
-        Axis.ofSizes(
-            "size of a message",
-            Arrays.stream(sizes).min().orElse(1),
-            Arrays.stream(sizes).max().orElse(1)),
-        Axis.of(up, values),
-        lines);
+    Axis sizes = Axis.ofSizes("size of a message", numbers(lines, 0));
+    return new Chart(title, sizes, Axis.of(up, numbers(lines, 1)), lines);
   }
 
-  private static double[] numbers(List<Line> lines, int index) {
+  private static DoubleSummaryStatistics numbers(List<Line> lines, int index) {
     return lines.stream()
         .flatMap(line -> line.points().stream())
         .mapToDouble(point -> point[index])
-        .toArray();
+        .summaryStatistics();
   }
 
   public String svg() {
@@ -70,13 +60,8 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
     text(svg, WIDTH / 2.0, HEIGHT - 12, "middle", across.name());
     text(svg, 10, MARGIN - 16, "start", up.name());
     for (double mark : up.marks()) {
-      svg.append(
-          String.format(
-              Locale.ROOT,
-              "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>%n",
-              MARGIN,
-              y(mark),
-              WIDTH - MARGIN / 2));
+      String path = "M%d %sH%d".formatted(MARGIN, number(y(mark)), WIDTH - MARGIN / 2);
+      svg.append("<path d=\"" + path + "\" stroke=\"#ddd\"/>\n");
       text(svg, MARGIN - 8, y(mark) + 4, "end", up.label(mark));
     }
     for (double mark : across.marks()) {
@@ -89,24 +74,17 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
   }
 
   private void line(StringBuilder svg, Line line, String color, int number) {
-    svg.append("<polyline fill=\"none\" stroke=\"")
-        .append(color)
-        .append("\" stroke-width=\"2\" points=\"")
-        .append(
-            line.points().stream()
-                .map(p -> String.format(Locale.ROOT, "%.1f,%.1f", x(p[0]), y(p[1])))
-                .collect(Collectors.joining(" ")))
-        .append("\"/>\n");
+    String points =
+        line.points().stream()
+            .map(point -> number(x(point[0])) + "," + number(y(point[1])))
+            .collect(Collectors.joining(" "));
+    svg.append("<polyline fill=\"none\" stroke=\"" + color + "\" stroke-width=\"2\"");
+    svg.append(" points=\"" + points + "\"/>\n");
     if (!line.name().isEmpty()) {
       double top = MARGIN + 14 + 17.0 * number;
       double left = WIDTH - MARGIN / 2.0 - 230;
-      svg.append(
-          String.format(
-              Locale.ROOT,
-              "<path d=\"M%.1f %.1fh18\" stroke=\"%s\" stroke-width=\"3\"/>%n",
-              left,
-              top - 4,
-              color));
+      String path = "M%s %sh18".formatted(number(left), number(top - 4));
+      svg.append("<path d=\"" + path + "\" stroke=\"" + color + "\" stroke-width=\"3\"/>\n");
       text(svg, left + 24, top, "start", line.name());
     }
   }
@@ -121,13 +99,11 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
 
   private static void text(StringBuilder svg, double x, double y, String anchor, String text) {
     String escaped = text.replace("&", "&amp;").replace("<", "&lt;");
-    svg.append(
-        String.format(
-            Locale.ROOT,
-            "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>%n",
-            x,
-            y,
-            anchor,
-            escaped));
+    String at = "x=\"%s\" y=\"%s\"".formatted(number(x), number(y));
+    svg.append("<text " + at + " text-anchor=\"" + anchor + "\">" + escaped + "</text>\n");
+  }
+
+  private static String number(double value) {
+    return String.format(Locale.ROOT, "%.1f", value);
   }
 }

@@ -6,8 +6,8 @@ import dev.verbena.verbs.Verbena;
 import java.util.List;
 
 /** The devices of this host, for programs that need at least one. */
-public final class Devices {
-  private Devices() {}
+public final class HostDevices {
+  private HostDevices() {}
 
   /** Returns the device with a name, or the first one for null and for the one over UDP. */
   public static Device orFirst(String name) {

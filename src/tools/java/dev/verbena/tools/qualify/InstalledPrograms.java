@@ -6,8 +6,8 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /** The programs of this host. */
-public final class Programs {
-  private Programs() {}
+public final class InstalledPrograms {
+  private InstalledPrograms() {}
 
   /** Returns whether a program is in a folder of PATH. */
   public static boolean isInstalled(String program) {

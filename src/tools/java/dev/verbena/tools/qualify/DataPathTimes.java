@@ -15,7 +15,7 @@ import java.util.function.Consumer;
  * Times of posts and polls on a device: RDMA writes of 8 bytes within the device, of which the last
  * of each post is signaled. Languages are measured in turns.
  */
-public final class DataPath {
+public final class DataPathTimes {
   private static final int[] BATCHES = {1, 16};
   private static final int ROUNDS = 5;
 
@@ -30,30 +30,26 @@ public final class DataPath {
    *
    * @param samples the number of samples of each row, after a warm-up of fixed duration
    */
-  public DataPath(Device device, int samples) {
+  public DataPathTimes(Device device, int samples) {
     this.device = device;
     this.samples = samples;
   }
 
-  /** Measures in Java alone; returns a row for each operation. */
-  public List<Map<String, Object>> inJava() throws Exception {
-    try (Bench bench = new Bench(device)) {
-      return rows(List.of(new Loops.InJava(bench, bench.pair(QueuePairType.RC), "Java")));
-    }
-  }
-
   /**
-   * Measures in Java and in C.
+   * Measures in Java, and perhaps in C; returns a row for each operation and language.
    *
    * @param obstacle is given the reason if there is no C
    */
-  public List<Map<String, Object>> inJavaAndC(Consumer<String> obstacle) throws Exception {
+  public List<Map<String, Object>> measure(boolean inC, Consumer<String> obstacle)
+      throws Exception {
     try (Bench bench = new Bench(device)) {
       Pair pair = bench.pair(QueuePairType.RC);
       List<Loops> languages = new ArrayList<>();
       languages.add(new Loops.InJava(bench, pair, "Java"));
       try {
-        languages.add(new LoopsInC(bench, pair));
+        if (inC) {
+          languages.add(new LoopsInC(bench, pair));
+        }
       } catch (IOException e) {
         obstacle.accept(e.getMessage());
       }
