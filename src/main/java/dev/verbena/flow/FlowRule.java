@@ -136,10 +136,11 @@ public final class FlowRule extends Resource {
     /** Copies the header: the caller may change it for another rule. */
     private Builder match(FlowMatch header, boolean inner) {
       // An array of longs, so that the alignments of C hold in it.
-      int longs = (int) Math.ceilDiv(header.size(), Long.BYTES);
-      MemorySegment copy = MemorySegment.ofArray(new long[longs]).asSlice(0, header.size());
-      header.writeTo(copy, inner);
-      specs.add(new Spec(copy.byteSize(), spec -> spec.copyFrom(copy)));
+      long size = header.spec().size();
+      int longs = (int) Math.ceilDiv(size, Long.BYTES);
+      MemorySegment copy = MemorySegment.ofArray(new long[longs]).asSlice(0, size);
+      header.spec().writeTo(copy, inner);
+      specs.add(new Spec(size, spec -> spec.copyFrom(copy)));
       return this;
     }
 
