@@ -14,29 +14,17 @@ public final class PciAtomicCapabilities {
     this.struct = struct;
   }
 
-  /**
-   * Returns the supported sizes of fetch and add.
-   *
-   * @return the sizes
-   */
+  /** {@return the supported sizes of fetch and add} */
   public FlagSet<PciAtomicSize> fetchAndAdd() {
     return sizes(ibv_pci_atomic_caps.fetch_add(struct));
   }
 
-  /**
-   * Returns the supported sizes of swap.
-   *
-   * @return the sizes
-   */
+  /** {@return the supported sizes of swap} */
   public FlagSet<PciAtomicSize> swap() {
     return sizes(ibv_pci_atomic_caps.swap(struct));
   }
 
-  /**
-   * Returns the supported sizes of compare and swap.
-   *
-   * @return the sizes
-   */
+  /** {@return the supported sizes of compare and swap} */
   public FlagSet<PciAtomicSize> compareAndSwap() {
     return sizes(ibv_pci_atomic_caps.compare_swap(struct));
   }

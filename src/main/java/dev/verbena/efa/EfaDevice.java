@@ -81,10 +81,9 @@ public final class EfaDevice {
   }
 
   /**
-   * Returns the EFA of a context: {@code efadv_query_device}.
+   * {@return the EFA of a context: {@code efadv_query_device}}
    *
    * @param context a context of an EFA
-   * @return the device
    * @throws VerbsException EOPNOTSUPP if the device is no EFA, ENOENT if libefa is not installed
    */
   public static EfaDevice of(Context context) {
@@ -104,86 +103,58 @@ public final class EfaDevice {
     return resource.segment().address();
   }
 
-  /**
-   * Returns the context.
-   *
-   * @return the context
-   */
+  /** {@return the context} */
   public Context context() {
     return context;
   }
 
-  /**
-   * Returns the maximum number of send requests of a queue pair.
-   *
-   * @return {@code max_sq_wr}
-   */
+  /** {@return the maximum number of send requests of a queue pair: {@code max_sq_wr}} */
   public int maxSendRequests() {
     return maxSendRequests;
   }
 
   /**
-   * Returns the maximum number of receive requests of a queue pair, if each has one SGE.
-   *
-   * @return {@code max_rq_wr}
+   * {@return the maximum number of receive requests of a queue pair, if each has one SGE: {@code
+   * max_rq_wr}}
    */
   public int maxReceiveRequests() {
     return maxReceiveRequests;
   }
 
   /**
-   * Returns the maximum number of SGEs of a send; an RDMA operation has one.
-   *
-   * @return {@code max_sq_sge}
+   * {@return the maximum number of SGEs of a send; an RDMA operation has one: {@code max_sq_sge}}
    */
   public int maxSendSges() {
     return maxSendSges;
   }
 
-  /**
-   * Returns the maximum number of SGEs of a receive request.
-   *
-   * @return {@code max_rq_sge}
-   */
+  /** {@return the maximum number of SGEs of a receive request: {@code max_rq_sge}} */
   public int maxReceiveSges() {
     return maxReceiveSges;
   }
 
-  /**
-   * Returns the maximum size of inline data.
-   *
-   * @return {@code inline_buf_size_ex} in bytes
-   */
+  /** {@return the maximum size of inline data in bytes: {@code inline_buf_size_ex}} */
   public int maxInlineData() {
     return maxInlineData;
   }
 
-  /**
-   * Returns the capabilities.
-   *
-   * @return {@code device_caps}
-   */
+  /** {@return the capabilities: {@code device_caps}} */
   public FlagSet<EfaCapability> capabilities() {
     return capabilities;
   }
 
-  /**
-   * Returns the maximum size of an RDMA operation.
-   *
-   * @return {@code max_rdma_size} in bytes
-   */
+  /** {@return the maximum size of an RDMA operation in bytes: {@code max_rdma_size}} */
   public long maxRdmaSize() {
     return maxRdmaSize;
   }
 
   /**
-   * Returns the number of send requests that a queue pair can have with these settings: {@code
-   * efadv_get_max_sq_depth}.
+   * {@return the number of send requests that a queue pair can have with these settings: {@code
+   * efadv_get_max_sq_depth}}
    *
    * @param sges the SGEs of a send
    * @param inlineData the size of the inline data of each request, in bytes
    * @param flags the options of the queue pair
-   * @return the number
    * @throws VerbsException EINVAL if a value exceeds the limits of the device, EOPNOTSUPP before
    *     rdma-core 63
    */
@@ -207,11 +178,10 @@ public final class EfaDevice {
   }
 
   /**
-   * Returns the number of receive requests that a queue pair can have: {@code
-   * efadv_get_max_rq_depth}.
+   * {@return the number of receive requests that a queue pair can have: {@code
+   * efadv_get_max_rq_depth}}
    *
    * @param sges the SGEs of each receive request, at least 1
-   * @return the number
    * @throws VerbsException EINVAL if there are more SGEs than the device supports, EOPNOTSUPP
    *     before rdma-core 63
    */
@@ -252,24 +222,22 @@ public final class EfaDevice {
   }
 
   /**
-   * Returns a builder of an SRD queue pair, which calls {@code efadv_create_qp_ex}. All its send
+   * {@return a builder of an SRD queue pair, which calls {@code efadv_create_qp_ex}} All its send
    * requests are signaled. It can post sends, and the RDMA operations of the device.
    *
    * @param domain a protection domain of this context
    * @param flags options
-   * @return the builder
    */
   public QueuePairBuilder queuePair(ProtectionDomain domain, EfaQueuePairFlag... flags) {
     return queuePair(domain, 0, flags);
   }
 
   /**
-   * Returns a builder of an SRD queue pair with a service level.
+   * {@return a builder of an SRD queue pair with a service level}
    *
    * @param domain a protection domain of this context
    * @param serviceLevel 0 for the default, up to 255
    * @param flags options
-   * @return the builder
    */
   public QueuePairBuilder queuePair(
       ProtectionDomain domain, int serviceLevel, EfaQueuePairFlag... flags) {
@@ -379,11 +347,11 @@ public final class EfaDevice {
   }
 
   /**
-   * Returns the number of an address handle in the device: {@code efadv_query_ah}. Completions of
-   * receive requests report it as {@linkplain dev.verbena.verbs.Completions#sourceLid source LID}.
+   * {@return the number of an address handle in the device: {@code ahn} of {@code efadv_query_ah}}
+   * Completions of receive requests report it as {@linkplain
+   * dev.verbena.verbs.Completions#sourceLid source LID}.
    *
    * @param handle an address handle of this context
-   * @return {@code ahn}
    */
   public int number(AddressHandle handle) {
     Core.requireSame(context, handle, handle.domain().context());
@@ -396,10 +364,9 @@ public final class EfaDevice {
   }
 
   /**
-   * Returns by which interconnects the device reaches a memory region: {@code efadv_query_mr}.
+   * {@return by which interconnects the device reaches a memory region: {@code efadv_query_mr}}
    *
    * @param region a memory region of this context
-   * @return the interconnects
    * @throws VerbsException EOPNOTSUPP before rdma-core 50 or Linux 6.8
    */
   public EfaInterconnects interconnects(MemoryRegion region) {

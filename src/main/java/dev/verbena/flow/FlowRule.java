@@ -47,11 +47,10 @@ public final class FlowRule extends Resource {
   }
 
   /**
-   * Returns a builder of a flow rule whose packets a queue pair receives.
+   * {@return a builder of a flow rule whose packets a queue pair receives}
    *
    * @param queuePair the queue pair
    * @param port the port that the packets arrive at
-   * @return the builder
    */
   public static Builder on(QueuePair queuePair, int port) {
     return new Builder(queuePair, port);
@@ -264,11 +263,7 @@ public final class FlowRule extends Resource {
     }
   }
 
-  /**
-   * Returns the queue pair that receives the packets.
-   *
-   * @return the queue pair
-   */
+  /** {@return the queue pair that receives the packets} */
   public QueuePair queuePair() {
     return queuePair;
   }
