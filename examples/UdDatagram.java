@@ -1,5 +1,6 @@
 import dev.verbena.address.AddressVector;
 import dev.verbena.address.GlobalRoute;
+import dev.verbena.address.GlobalRoutingHeader;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairType;
@@ -20,7 +21,7 @@ import dev.verbena.verbs.SendList;
  * <p>{@code java --enable-native-access=ALL-UNNAMED -cp verbena.jar UdDatagram.java}
  */
 public class UdDatagram {
-  private static final int GRH = 40; // each received datagram begins with a global routing header
+  private static final int GRH = GlobalRoutingHeader.SIZE; // a received datagram begins with one
 
   public static void main(String[] args) {
     try (Context context = Device.list().getFirst().open();

@@ -31,7 +31,8 @@ final class Bridge {
 
   private static void compile(Path sources, Path classes, List<String> path) throws IOException {
     List<String> arguments =
-        new ArrayList<>(List.of("--release", "22", "-g", "-Werror", "-d", classes.toString()));
+        new ArrayList<>(
+            List.of("--release", "22", "-g", "-proc:none", "-Werror", "-d", classes.toString()));
     arguments.addAll(List.of("-cp", String.join(File.pathSeparator, path)));
     // classfile: annotations of the library's tests, which are not on this class path.
     arguments.add("-Xlint:all,-restricted,-classfile,-path");

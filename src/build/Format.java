@@ -44,7 +44,7 @@ final class Format {
     FileTime formatted =
         Files.exists(FORMATTED) ? Files.getLastModifiedTime(FORMATTED) : FileTime.fromMillis(0);
     List<String> changed = new ArrayList<>();
-    for (String root : List.of("src", "benchmarks/src", "bridges", "examples")) {
+    for (String root : List.of("src", "benchmarks/src", "stress", "bridges", "examples")) {
       try (Stream<Path> files = Files.walk(Path.of(root))) {
         for (Path file : files.filter(path -> path.toString().endsWith(".java")).toList()) {
           if (!file.startsWith(GENERATED)

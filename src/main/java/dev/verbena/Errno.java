@@ -225,10 +225,10 @@ public final class Errno {
   private Errno() {}
 
   /**
-   * Returns the symbolic name of an error number, such as {@code EINVAL}.
+   * {@return the symbolic name of an error number, such as {@code EINVAL}, or {@code errno N} for a
+   * number that Linux does not define}
    *
    * @param errno a Linux error number
-   * @return the name, or {@code errno N} for a number that Linux does not define
    */
   public static String name(int errno) {
     Entry entry = ENTRIES.get(errno);
@@ -236,10 +236,10 @@ public final class Errno {
   }
 
   /**
-   * Returns the English text of an error number, as {@code strerror(3)} does.
+   * {@return the English text of an error number, as {@code strerror(3)} does, or {@code Unknown
+   * error N} for a number that Linux does not define}
    *
    * @param errno a Linux error number
-   * @return the text, or {@code Unknown error N} for a number that Linux does not define
    */
   public static String text(int errno) {
     Entry entry = ENTRIES.get(errno);

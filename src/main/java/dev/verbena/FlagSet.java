@@ -32,12 +32,11 @@ public final class FlagSet<E extends Enum<E> & NativeFlag> extends AbstractSet<E
   }
 
   /**
-   * Returns the flags of a mask.
+   * {@return the flags of a mask}
    *
    * @param <E> the enum of the flags
    * @param type the enum of the flags
    * @param mask the mask
-   * @return the flags
    */
   public static <E extends Enum<E> & NativeFlag> FlagSet<E> of(Class<E> type, long mask) {
     EnumSet<E> known = EnumSet.allOf(type);
@@ -45,20 +44,12 @@ public final class FlagSet<E extends Enum<E> & NativeFlag> extends AbstractSet<E
     return new FlagSet<>(Collections.unmodifiableSet(known), mask);
   }
 
-  /**
-   * Returns the mask.
-   *
-   * @return all bits, as C returned them
-   */
+  /** {@return the mask, all bits as C returned them} */
   public long mask() {
     return mask;
   }
 
-  /**
-   * Returns the bits that are no flags of this library.
-   *
-   * @return a part of the mask; 0 if all its flags are known
-   */
+  /** {@return the bits of the mask that are no flags of this library} */
   public long unknown() {
     return mask & ~NativeFlag.mask(known);
   }

@@ -4,18 +4,13 @@ import java.util.Arrays;
 
 /** An enum constant for one bit of a C mask, such as one of {@code enum ibv_access_flags}. */
 public interface NativeFlag {
-  /**
-   * Returns the bit of the flag in C.
-   *
-   * @return a mask with one bit
-   */
+  /** {@return the bit of the flag in C} */
   long bit();
 
   /**
-   * Returns the mask of flags.
+   * {@return the mask of flags}
    *
    * @param flags the flags
-   * @return the bits of all
    */
   static long mask(Iterable<? extends NativeFlag> flags) {
     long mask = 0;
@@ -26,10 +21,9 @@ public interface NativeFlag {
   }
 
   /**
-   * Returns the mask of flags.
+   * {@return the mask of flags}
    *
    * @param flags the flags
-   * @return the bits of all
    */
   static long mask(NativeFlag... flags) {
     return mask(Arrays.asList(flags));

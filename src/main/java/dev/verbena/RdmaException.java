@@ -34,12 +34,10 @@ public abstract class RdmaException extends RuntimeException {
   }
 
   /**
-   * Returns whether the operation may succeed if it is tried again, if necessary on a new
+   * {@return whether the operation may succeed if it is tried again, if necessary on a new
    * connection: the failure is of the network, of the peer's process, or of a device that was lost,
-   * and not of the arguments or the program. Each subclass names its cases.
-   *
-   * @return true if it may; a request of which it is unknown whether the peer received it may then
-   *     be processed twice
+   * and not of the arguments or the program} A request of which it is unknown whether the peer
+   * received it may then be processed twice. Each subclass names its cases.
    */
   public boolean isTransient() {
     return false;

@@ -32,11 +32,7 @@ public final class RdmaTimeoutException extends RdmaException {
     return isLong || timeout.toMillisPart() == 0 ? seconds + " s" : timeout.toMillis() + " ms";
   }
 
-  /**
-   * Returns the time that was given.
-   *
-   * @return the timeout
-   */
+  /** {@return the time that was given} */
   public Duration timeout() {
     return timeout;
   }

@@ -53,46 +53,37 @@ public final class VerbsException extends RdmaException {
   }
 
   /**
-   * Returns the name of the C function that failed.
-   *
-   * @return a function of libibverbs or librdmacm, or a system call
+   * {@return the name of the function that failed, of libibverbs or librdmacm, or of the system
+   * call}
    */
   public String function() {
     return function;
   }
 
-  /**
-   * Returns the Linux error number.
-   *
-   * @return a positive number, see {@link Errno}
-   */
+  /** {@return the Linux error number, which is positive: see {@link Errno}} */
   public int errno() {
     return errno;
   }
 
   /**
-   * Returns what the message says besides the function and the error number.
-   *
-   * @return the object, the cause and advice; may be empty
+   * {@return what the message says besides the function and the error number: the object, the cause
+   * and advice, or nothing}
    */
   public String details() {
     return details;
   }
 
   /**
-   * Returns whether the device, the kernel or the installed libraries do not support the function.
-   *
-   * @return true for EOPNOTSUPP, ENOTSUPP and ENOSYS
+   * {@return whether the device, the kernel or the installed libraries do not support the function
+   * (EOPNOTSUPP, ENOTSUPP, ENOSYS)}
    */
   public boolean isUnsupported() {
     return errno == Errno.EOPNOTSUPP || errno == Errno.ENOTSUPP || errno == Errno.ENOSYS;
   }
 
   /**
-   * Returns whether the call may succeed if it is repeated.
-   *
-   * @return true for EAGAIN, EINTR, EIO, ENODEV, EBUSY and errors of the network, such as
-   *     ENETUNREACH and ETIMEDOUT
+   * {@return whether the call may succeed if it is repeated, after EAGAIN, EINTR, EIO, ENODEV,
+   * EBUSY and errors of the network, such as ENETUNREACH and ETIMEDOUT}
    */
   @Override
   public boolean isTransient() {

@@ -42,127 +42,98 @@ public final class AddressVector {
   }
 
   /**
-   * Returns the path to a GID, with service level 0 and no rate limit.
+   * {@return the path to a GID, with service level 0 and no rate limit}
    *
    * @param port the local port number
    * @param route the fields of the global routing header (GRH), with the destination GID
-   * @return the path
    */
   public static AddressVector global(int port, GlobalRoute route) {
     return new AddressVector(port, Optional.of(route), 0, 0, 0, Rate.MAX);
   }
 
   /**
-   * Returns the path to a LID of the local subnet, with service level 0 and no rate limit.
+   * {@return the path to a LID of the local subnet, with service level 0 and no rate limit}
    *
    * @param port the local port number
    * @param lid the LID of the destination
-   * @return the path
    */
   public static AddressVector local(int port, int lid) {
     return new AddressVector(port, Optional.empty(), lid, 0, 0, Rate.MAX);
   }
 
   /**
-   * Returns this path from another port.
+   * {@return this path from another port}
    *
    * @param port the local port number, 1 to 255
-   * @return the path
    */
   public AddressVector withPort(int port) {
     return new AddressVector(port, route, lid, serviceLevel, sourcePathBits, rate);
   }
 
   /**
-   * Returns this path with a LID, for a GID that is reached through a router of the subnet.
+   * {@return this path with a LID, for a GID that is reached through a router of the subnet}
    *
    * @param lid the LID of the router, or of the destination
-   * @return the path
    */
   public AddressVector withLid(int lid) {
     return new AddressVector(port, route, lid, serviceLevel, sourcePathBits, rate);
   }
 
   /**
-   * Returns this path with another service level.
+   * {@return this path with another service level}
    *
    * @param level 0 to 15; on Ethernet the VLAN priority
-   * @return the path
    */
   public AddressVector withServiceLevel(int level) {
     return new AddressVector(port, route, lid, level, sourcePathBits, rate);
   }
 
   /**
-   * Returns this path with other source path bits.
+   * {@return this path with other source path bits}
    *
    * @param bits the low bits of the local LID, 0 to 127
-   * @return the path
    */
   public AddressVector withSourcePathBits(int bits) {
     return new AddressVector(port, route, lid, serviceLevel, bits, rate);
   }
 
   /**
-   * Returns this path with a rate limit.
+   * {@return this path with a rate limit}
    *
    * @param limit the maximum static rate
-   * @return the path
    */
   public AddressVector withRate(Rate limit) {
     return new AddressVector(port, route, lid, serviceLevel, sourcePathBits, limit);
   }
 
-  /**
-   * Returns the local port number: {@code port_num}.
-   *
-   * @return 1 to 255
-   */
+  /** {@return the local port number, 1 to 255: {@code port_num}} */
   public int port() {
     return port;
   }
 
   /**
-   * Returns the fields of the global routing header (GRH): {@code grh}.
-   *
-   * @return the fields; empty without a GRH, which Ethernet requires
+   * {@return the fields of the global routing header (GRH), which Ethernet requires: {@code grh}}
    */
   public Optional<GlobalRoute> route() {
     return route;
   }
 
-  /**
-   * Returns the LID of the destination, or of the router to it: {@code dlid}.
-   *
-   * @return 0 to 65535; 0 on Ethernet
-   */
+  /** {@return the LID of the destination, or of the router to it, 0 on Ethernet: {@code dlid}} */
   public int lid() {
     return lid;
   }
 
-  /**
-   * Returns the service level: {@code sl}.
-   *
-   * @return 0 to 15
-   */
+  /** {@return the service level, 0 to 15: {@code sl}} */
   public int serviceLevel() {
     return serviceLevel;
   }
 
-  /**
-   * Returns the low bits of the local LID: {@code src_path_bits}.
-   *
-   * @return 0 to 127
-   */
+  /** {@return the low bits of the local LID, 0 to 127: {@code src_path_bits}} */
   public int sourcePathBits() {
     return sourcePathBits;
   }
 
-  /**
-   * Returns the maximum static rate: {@code static_rate}.
-   *
-   * @return the rate
-   */
+  /** {@return the maximum static rate: {@code static_rate}} */
   public Rate rate() {
     return rate;
   }

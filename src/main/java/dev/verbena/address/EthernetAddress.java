@@ -33,10 +33,9 @@ public record EthernetAddress(long number) {
   }
 
   /**
-   * Returns the address of its bytes.
+   * {@return the address of its bytes}
    *
    * @param bytes 6 bytes, in the order of packets
-   * @return the address
    */
   public static EthernetAddress fromBytes(byte[] bytes) {
     if (bytes.length != SIZE) {
@@ -46,10 +45,9 @@ public record EthernetAddress(long number) {
   }
 
   /**
-   * Returns the address of its text form.
+   * {@return the address of its text form}
    *
    * @param text such as {@code 02:00:00:00:00:0a}
-   * @return the address
    */
   public static EthernetAddress parse(String text) {
     if (!TEXT.matcher(text).matches()) {
@@ -59,21 +57,13 @@ public record EthernetAddress(long number) {
     return fromBytes(FORM.parseHex(text));
   }
 
-  /**
-   * Returns the bytes of the address.
-   *
-   * @return 6 bytes, in the order of packets
-   */
+  /** {@return the 6 bytes of the address, in the order of packets} */
   public byte[] toBytes() {
     byte[] bytes = ByteBuffer.allocate(Long.BYTES).putLong(number).array();
     return Arrays.copyOfRange(bytes, Long.BYTES - SIZE, Long.BYTES);
   }
 
-  /**
-   * Returns the text form of the address.
-   *
-   * @return such as {@code 02:00:00:00:00:0a}
-   */
+  /** {@return the text form of the address, such as {@code 02:00:00:00:00:0a}} */
   @Override
   public String toString() {
     return FORM.formatHex(toBytes());

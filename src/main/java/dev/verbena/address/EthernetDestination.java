@@ -13,11 +13,10 @@ public record EthernetDestination(EthernetAddress address, OptionalInt vlan) {
   private static final int NO_VLAN = 0xffff;
 
   /**
-   * Returns the destination that {@code ibv_resolve_eth_l2_from_gid} found.
+   * {@return the destination that {@code ibv_resolve_eth_l2_from_gid} found}
    *
    * @param address the six bytes of the address
    * @param vlan the VLAN ID, or 0xffff for none
-   * @return the destination
    */
   public static EthernetDestination of(byte[] address, short vlan) {
     int number = Short.toUnsignedInt(vlan);

@@ -28,10 +28,9 @@ public record Gid(long subnetPrefix, long interfaceId) {
       ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
 
   /**
-   * Returns the GID of its bytes.
+   * {@return the GID of its bytes}
    *
    * @param bytes 16 bytes in network byte order, as in C structs and packets
-   * @return the GID
    */
   public static Gid fromBytes(byte[] bytes) {
     if (bytes.length != SIZE) {
@@ -42,10 +41,9 @@ public record Gid(long subnetPrefix, long interfaceId) {
   }
 
   /**
-   * Returns the GID that a RoCE port has for an IP address.
+   * {@return the GID that a RoCE port has for an IP address}
    *
    * @param address an IPv6 address, or an IPv4 address, which is mapped to {@code ::ffff:a.b.c.d}
-   * @return the GID
    */
   public static Gid of(InetAddress address) {
     byte[] bytes = address.getAddress();
@@ -59,10 +57,9 @@ public record Gid(long subnetPrefix, long interfaceId) {
   }
 
   /**
-   * Returns the GID of its text form.
+   * {@return the GID of its text form}
    *
    * @param text an IPv6 or IPv4 address in any of the usual notations, without a scope
-   * @return the GID
    * @throws IllegalArgumentException if the text is not an address
    */
   public static Gid parse(String text) {
@@ -105,56 +102,37 @@ public record Gid(long subnetPrefix, long interfaceId) {
     }
   }
 
-  /**
-   * Returns the bytes of this GID.
-   *
-   * @return 16 bytes in network byte order
-   */
+  /** {@return the 16 bytes of this GID in network byte order} */
   public byte[] toBytes() {
     return ByteBuffer.allocate(SIZE).putLong(subnetPrefix).putLong(interfaceId).array();
   }
 
-  /**
-   * Returns whether this is the GID of an empty table entry.
-   *
-   * @return true for all zeros
-   */
+  /** {@return whether this is the GID of an empty table entry: true for all zeros} */
   public boolean isZero() {
     return equals(ZERO);
   }
 
-  /**
-   * Returns whether this is an IPv4-mapped GID.
-   *
-   * @return true for {@code ::ffff:a.b.c.d}
-   */
+  /** {@return whether this is an IPv4-mapped GID: true for {@code ::ffff:a.b.c.d}} */
   public boolean isIpv4Mapped() {
     return subnetPrefix == 0 && (interfaceId & UPPER_HALF) == IPV4_MAPPED;
   }
 
-  /**
-   * Returns whether this GID is link-local.
-   *
-   * @return true for {@code fe80::/10}
-   */
+  /** {@return whether this GID is link-local: true for {@code fe80::/10}} */
   public boolean isLinkLocal() {
     return subnetPrefix >>> 54 == 0xfe80 >>> 6;
   }
 
   /**
-   * Returns whether this is the GID of a multicast group.
-   *
-   * @return true for {@code ff00::/8} and for a mapped IPv4 group, {@code ::ffff:224.0.0.0/100}
+   * {@return whether this is the GID of a multicast group: true for {@code ff00::/8} and for a
+   * mapped IPv4 group, {@code ::ffff:224.0.0.0/100}}
    */
   public boolean isMulticast() {
     return subnetPrefix >>> 56 == 0xff || (isIpv4Mapped() && ((int) interfaceId >>> 28) == 0xe);
   }
 
   /**
-   * Returns this GID as an IP address.
-   *
-   * @return an {@link Inet4Address} if the GID is {@linkplain #isIpv4Mapped IPv4-mapped}, otherwise
-   *     an IPv6 address
+   * {@return this GID as an IP address, an {@link Inet4Address} if it is {@linkplain #isIpv4Mapped
+   * IPv4-mapped}}
    */
   public InetAddress toInetAddress() {
     try {

@@ -53,55 +53,35 @@ public final class GidEntry {
         ibv_gid_entry.ndev_ifindex(entry));
   }
 
-  /**
-   * Returns the GID.
-   *
-   * @return the GID
-   */
+  /** {@return the GID} */
   public Gid gid() {
     return gid;
   }
 
-  /**
-   * Returns the index of the GID.
-   *
-   * @return the index in the GID table
-   */
+  /** {@return the index in the GID table} */
   public int index() {
     return index;
   }
 
-  /**
-   * Returns the number of the port.
-   *
-   * @return 1 for the first port
-   */
+  /** {@return the number of the port, from 1 on} */
   public int port() {
     return port;
   }
 
-  /**
-   * Returns the type of packets that use the GID.
-   *
-   * @return the type
-   */
+  /** {@return the type of packets that use the GID} */
   public GidType type() {
     return type;
   }
 
-  /**
-   * Returns the index of the network interface.
-   *
-   * @return the index in the network namespace of the interface; 0 if there is none
-   */
+  /** {@return the index of the network interface in its network namespace; 0 if there is none} */
   public int interfaceIndex() {
     return interfaceIndex;
   }
 
   /**
-   * Returns the network interface of the GID.
+   * {@return the network interface of the GID; empty on InfiniBand, or if it is in another network
+   * namespace}
    *
-   * @return the interface; empty on InfiniBand, or if it is in another network namespace
    * @throws SocketException if the interface cannot be determined
    */
   public Optional<NetworkInterface> networkInterface() throws SocketException {

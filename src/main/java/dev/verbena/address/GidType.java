@@ -22,21 +22,12 @@ public enum GidType implements NativeConstant {
     this.text = text;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
-  /**
-   * Returns the name of the type.
-   *
-   * @return the name, such as {@code RoCE v2}
-   */
+  /** {@return the name of the type, such as {@code RoCE v2}} */
   public String text() {
     return text;
   }

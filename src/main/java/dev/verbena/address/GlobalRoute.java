@@ -48,86 +48,64 @@ public final class GlobalRoute {
   }
 
   /**
-   * Returns this route with another flow label. Routers keep packets of one flow label on one path;
-   * RoCE v2 derives the {@linkplain #udpSourcePort UDP source port} from it.
+   * {@return this route with another flow label} Routers keep packets of one flow label on one
+   * path; RoCE v2 derives the {@linkplain #udpSourcePort UDP source port} from it.
    *
    * @param label 20 bits
-   * @return the route
    */
   public GlobalRoute withFlowLabel(int label) {
     return new GlobalRoute(destination, sourceGidIndex, label, hopLimit, trafficClass);
   }
 
   /**
-   * Returns this route with another hop limit.
+   * {@return this route with another hop limit}
    *
    * @param limit the maximum number of routers on the path, 0 to 255
-   * @return the route
    */
   public GlobalRoute withHopLimit(int limit) {
     return new GlobalRoute(destination, sourceGidIndex, flowLabel, limit, trafficClass);
   }
 
   /**
-   * Returns this route with another traffic class.
+   * {@return this route with another traffic class}
    *
    * @param value 0 to 255; with RoCE v2 the DSCP and ECN bits of the IP header
-   * @return the route
    */
   public GlobalRoute withTrafficClass(int value) {
     return new GlobalRoute(destination, sourceGidIndex, flowLabel, hopLimit, value);
   }
 
-  /**
-   * Returns the destination GID: {@code dgid}.
-   *
-   * @return the GID
-   */
+  /** {@return the destination GID: {@code dgid}} */
   public Gid destination() {
     return destination;
   }
 
   /**
-   * Returns the index of the source GID in the GID table of the local port: {@code sgid_index}.
-   *
-   * @return 0 to 255
+   * {@return the index of the source GID in the GID table of the local port, 0 to 255: {@code
+   * sgid_index}}
    */
   public int sourceGidIndex() {
     return sourceGidIndex;
   }
 
-  /**
-   * Returns the flow label.
-   *
-   * @return 20 bits
-   */
+  /** {@return the flow label, of 20 bits} */
   public int flowLabel() {
     return flowLabel;
   }
 
-  /**
-   * Returns the hop limit.
-   *
-   * @return 0 to 255
-   */
+  /** {@return the hop limit, 0 to 255} */
   public int hopLimit() {
     return hopLimit;
   }
 
-  /**
-   * Returns the traffic class.
-   *
-   * @return 0 to 255
-   */
+  /** {@return the traffic class, 0 to 255} */
   public int trafficClass() {
     return trafficClass;
   }
 
   /**
-   * Returns the UDP source port that RoCE v2 derives from the flow label, so that switches
-   * distribute flows over paths: {@code ibv_flow_label_to_udp_sport}.
-   *
-   * @return 0xc000 to 0xffff
+   * {@return the UDP source port, 0xc000 to 0xffff, that RoCE v2 derives from the flow label, so
+   * that switches distribute flows over paths: {@code ibv_flow_label_to_udp_sport}}
    */
   public int udpSourcePort() {
     return Verbs.ibv_flow_label_to_udp_sport(flowLabel);

@@ -23,41 +23,30 @@ public enum Mtu implements NativeConstant {
     this.code = code;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
   /**
-   * Returns the constant of a code.
+   * {@return the MTU of a code}
    *
    * @param code a value of {@code enum ibv_mtu}; 0, which ports that are down report, is the
    *     smallest
-   * @return the MTU
    */
   public static Mtu of(int code) {
     return code == 0 ? MTU_256 : Codes.of(Mtu.class, code, MTU_256);
   }
 
-  /**
-   * Returns the MTU in bytes.
-   *
-   * @return 256 to 4096
-   */
+  /** {@return the MTU in bytes, 256 to 4096} */
   public int bytes() {
     return 1 << (code + 7);
   }
 
   /**
-   * Returns the constant of a size.
+   * {@return the constant of a size}
    *
    * @param bytes the size: 256, 512, 1024, 2048 or 4096 bytes
-   * @return the constant
    * @throws IllegalArgumentException if the size is none of these
    */
   public static Mtu ofBytes(int bytes) {
@@ -70,10 +59,9 @@ public enum Mtu implements NativeConstant {
   }
 
   /**
-   * Returns the smaller MTU of two, which a path between them supports.
+   * {@return the smaller MTU of two, which a path between them supports}
    *
    * @param other another MTU
-   * @return the smaller one
    */
   public Mtu min(Mtu other) {
     return compareTo(other) <= 0 ? this : other;

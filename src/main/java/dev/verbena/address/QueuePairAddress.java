@@ -50,156 +50,121 @@ public final class QueuePairAddress {
   }
 
   /**
-   * Returns an address with a GID of unknown type, PSN 0, LID 0, an MTU of 1024 bytes, one RDMA
-   * read and Q_Key 0.
+   * {@return an address with a GID of unknown type, PSN 0, LID 0, an MTU of 1024 bytes, one RDMA
+   * read and Q_Key 0}
    *
    * @param number the queue pair number
    * @param gid the GID of the port
-   * @return the address
    */
   public static QueuePairAddress of(int number, Gid gid) {
     return new QueuePairAddress(number, 0, 0, gid, GidType.UNKNOWN, Mtu.MTU_1024, 1, 0);
   }
 
   /**
-   * Returns this address with another PSN.
+   * {@return this address with another PSN}
    *
    * @param first the packet sequence number of the first packet that the queue pair sends
-   * @return the address
    */
   public QueuePairAddress withPsn(int first) {
     return new QueuePairAddress(number, first, lid, gid, gidType, mtu, reads, queueKey);
   }
 
   /**
-   * Returns this address with another LID.
+   * {@return this address with another LID}
    *
    * @param local the LID of the port; 0 on Ethernet
-   * @return the address
    */
   public QueuePairAddress withLid(int local) {
     return new QueuePairAddress(number, psn, local, gid, gidType, mtu, reads, queueKey);
   }
 
   /**
-   * Returns this address with another type of the GID.
+   * {@return this address with another type of the GID}
    *
    * @param type the type of packets that use the GID; UNKNOWN if it need not be that of the other
    *     side
-   * @return the address
    */
   public QueuePairAddress withGidType(GidType type) {
     return new QueuePairAddress(number, psn, lid, gid, type, mtu, reads, queueKey);
   }
 
   /**
-   * Returns this address with another MTU.
+   * {@return this address with another MTU}
    *
    * @param limit the largest MTU that the queue pair supports
-   * @return the address
    */
   public QueuePairAddress withMtu(Mtu limit) {
     return new QueuePairAddress(number, psn, lid, gid, gidType, limit, reads, queueKey);
   }
 
   /**
-   * Returns this address with another number of RDMA reads.
+   * {@return this address with another number of RDMA reads}
    *
    * @param limit the maximum number of outstanding RDMA reads and atomics as the target
-   * @return the address
    */
   public QueuePairAddress withReads(int limit) {
     return new QueuePairAddress(number, psn, lid, gid, gidType, mtu, limit, queueKey);
   }
 
   /**
-   * Returns this address with another Q_Key.
+   * {@return this address with another Q_Key}
    *
    * @param key the Q_Key that datagrams must carry; 0 for connected queue pairs
-   * @return the address
    */
   public QueuePairAddress withQueueKey(int key) {
     return new QueuePairAddress(number, psn, lid, gid, gidType, mtu, reads, key);
   }
 
-  /**
-   * Returns the queue pair number (QPN).
-   *
-   * @return 24 bits
-   */
+  /** {@return the queue pair number (QPN), of 24 bits} */
   public int number() {
     return number;
   }
 
   /**
-   * Returns the packet sequence number of the first packet that the queue pair sends.
-   *
-   * @return 24 bits
+   * {@return the packet sequence number, of 24 bits, of the first packet that the queue pair sends}
    */
   public int psn() {
     return psn;
   }
 
-  /**
-   * Returns the LID of the port.
-   *
-   * @return 16 bits; 0 on Ethernet
-   */
+  /** {@return the LID of the port; 0 on Ethernet} */
   public int lid() {
     return lid;
   }
 
-  /**
-   * Returns the GID of the port.
-   *
-   * @return the GID
-   */
+  /** {@return the GID of the port} */
   public Gid gid() {
     return gid;
   }
 
   /**
-   * Returns the type of the GID. A RoCE v1 and a RoCE v2 queue pair cannot be connected.
-   *
-   * @return the type of packets that use the GID
+   * {@return the type of packets that use the GID} A RoCE v1 and a RoCE v2 queue pair cannot be
+   * connected.
    */
   public GidType gidType() {
     return gidType;
   }
 
-  /**
-   * Returns the largest MTU that the queue pair supports.
-   *
-   * @return the MTU
-   */
+  /** {@return the largest MTU that the queue pair supports} */
   public Mtu mtu() {
     return mtu;
   }
 
-  /**
-   * Returns the maximum number of outstanding RDMA reads and atomics as the target.
-   *
-   * @return 0 to 255
-   */
+  /** {@return the maximum number of outstanding RDMA reads and atomics as the target, 0 to 255} */
   public int reads() {
     return reads;
   }
 
-  /**
-   * Returns the Q_Key that datagrams must carry.
-   *
-   * @return the Q_Key; 0 for connected queue pairs
-   */
+  /** {@return the Q_Key that datagrams must carry; 0 for connected queue pairs} */
   public int queueKey() {
     return queueKey;
   }
 
   /**
-   * Returns this address as bytes, in a format that does not depend on the machine.
-   *
-   * @return {@value #SIZE} bytes: the version of the format (1), the code of the GID's type, the
-   *     LID of 2 bytes, QPN, PSN and Q_Key of 4 each, the MTU code, the number of RDMA reads, two
-   *     zeros, all in network byte order, then the GID
+   * {@return this address as {@value #SIZE} bytes, in a format that does not depend on the machine:
+   * the version of the format (1), the code of the GID's type, the LID of 2 bytes, QPN, PSN and
+   * Q_Key of 4 each, the MTU code, the number of RDMA reads, two zeros, all in network byte order,
+   * then the GID}
    */
   public byte[] toBytes() {
     return ByteBuffer.allocate(SIZE)
@@ -217,10 +182,9 @@ public final class QueuePairAddress {
   }
 
   /**
-   * Returns the address that {@link #toBytes} converted.
+   * {@return the address that {@link #toBytes} converted}
    *
    * @param bytes {@value #SIZE} bytes
-   * @return the address
    * @throws IllegalArgumentException if the bytes are not an address
    */
   public static QueuePairAddress fromBytes(byte[] bytes) {
@@ -269,11 +233,10 @@ public final class QueuePairAddress {
   }
 
   /**
-   * Returns the address that {@link #toString} converted.
+   * {@return the address that {@link #toString} converted}
    *
    * @param text such as {@code qpn=0x11,psn=0x5e1f2a,lid=0,gid=::ffff:10.9.0.1,type=ROCE_V2,
    *     mtu=1024,reads=16,qkey=0x0}, in any order
-   * @return the address
    * @throws IllegalArgumentException if a part is missing, unknown, repeated or not a number
    */
   public static QueuePairAddress parse(String text) {

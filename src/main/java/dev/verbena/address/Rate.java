@@ -67,39 +67,31 @@ public enum Rate implements NativeConstant {
     this.megabits = megabits;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
   /**
-   * Returns the rate as a multiple of 2.5 Gbit/s: {@code ibv_rate_to_mult}.
-   *
-   * @return the multiple, or -1 if libibverbs defines none
+   * {@return the rate as a multiple of 2.5 Gbit/s, or -1 if libibverbs defines none: {@code
+   * ibv_rate_to_mult}}
    */
   public int multiple() {
     return multiple;
   }
 
   /**
-   * Returns the effective data rate: {@code ibv_rate_to_mbps}.
-   *
-   * @return the rate in Mbit/s, or -1 for {@link #MAX}
+   * {@return the effective data rate in Mbit/s, or -1 for {@link #MAX}: {@code ibv_rate_to_mbps}}
    */
   public int megabitsPerSecond() {
     return megabits;
   }
 
   /**
-   * Returns the rate of a multiple of 2.5 Gbit/s: {@code mult_to_ibv_rate}.
+   * {@return the rate of a multiple of 2.5 Gbit/s, or {@link #MAX} if libibverbs defines none:
+   * {@code mult_to_ibv_rate}}
    *
    * @param multiple the multiple of 2.5 Gbit/s
-   * @return the rate, or {@link #MAX} if libibverbs defines none
    */
   public static Rate ofMultiple(int multiple) {
     for (Rate rate : values()) {
@@ -111,10 +103,10 @@ public enum Rate implements NativeConstant {
   }
 
   /**
-   * Returns the rate of an effective data rate: {@code mbps_to_ibv_rate}.
+   * {@return the rate of an effective data rate, or {@link #MAX} if libibverbs defines none: {@code
+   * mbps_to_ibv_rate}}
    *
    * @param megabits the exact rate in Mbit/s
-   * @return the rate, or {@link #MAX} if libibverbs defines none
    */
   public static Rate ofMegabitsPerSecond(int megabits) {
     for (Rate rate : values()) {

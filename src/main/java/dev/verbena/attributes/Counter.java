@@ -25,57 +25,40 @@ public final class Counter {
   }
 
   /**
-   * Returns the port that the counter belongs to.
-   *
-   * @return the port, counted from 1; empty for a counter of the whole device
+   * {@return the port, counted from 1, that the counter belongs to; empty for a counter of the
+   * whole device}
    */
   public OptionalInt port() {
     return port;
   }
 
   /**
-   * Returns whether the driver defines the counter ({@code hw_counters}), and not the InfiniBand
-   * specification ({@code counters}). Both may have a counter of the same name.
-   *
-   * @return true for a counter of the driver
+   * {@return whether the driver defines the counter ({@code hw_counters}), and not the InfiniBand
+   * specification ({@code counters})} Both may have a counter of the same name.
    */
   public boolean isOfDriver() {
     return ofDriver;
   }
 
-  /**
-   * Returns the kernel's name of the counter.
-   *
-   * @return the name, for example {@code out_of_sequence}
-   */
+  /** {@return the kernel's name of the counter, for example {@code out_of_sequence}} */
   public String name() {
     return name;
   }
 
-  /**
-   * Returns the value. It only rises, until it overflows or the driver starts again.
-   *
-   * @return the value, unsigned
-   */
+  /** {@return the value, unsigned} It only rises, until it overflows or the driver starts again. */
   public long value() {
     return value;
   }
 
   /**
-   * Returns what is counted.
-   *
-   * @return for example {@code packets}, {@code words of 4 bytes}, {@code requests}; empty if it is
-   *     not known
+   * {@return what is counted, for example {@code packets}, {@code words of 4 bytes}, {@code
+   * requests}; empty if it is not known}
    */
   public String unit() {
     return meaning == null ? "" : meaning.unit();
   }
 
-  /**
-   * Returns what a rising value means.
-   *
-   * @return a sentence; empty if the counter is not known
-   */
+  /** {@return a sentence on what a rising value means; empty if the counter is not known} */
   public String description() {
     return meaning == null ? "" : meaning.description();
   }

@@ -40,40 +40,30 @@ public final class DeviceClock {
     this.mask = mask;
   }
 
-  /**
-   * Returns the frequency: {@code hca_core_clock}.
-   *
-   * @return the frequency in kHz, ticks per millisecond
-   */
+  /** {@return the frequency in kHz, ticks per millisecond: {@code hca_core_clock}} */
   public long kilohertz() {
     return kilohertz;
   }
 
-  /**
-   * Returns the valid bits of the ticks: {@code completion_timestamp_mask}.
-   *
-   * @return the mask
-   */
+  /** {@return the mask of the valid bits of the ticks: {@code completion_timestamp_mask}} */
   public long mask() {
     return mask;
   }
 
   /**
-   * Returns the time from one reading of the clock to another, also if it started again at 0 in
-   * between.
+   * {@return the nanoseconds from one reading of the clock to another, also if it started again at
+   * 0 in between}
    *
    * @param earlier the ticks of the first reading
    * @param later the ticks of the second, less than a {@link #period} later
-   * @return the difference in nanoseconds
    */
   public long nanosBetween(long earlier, long later) {
     return nanos(later - earlier & mask);
   }
 
   /**
-   * Returns the time after which the ticks start again at 0.
-   *
-   * @return the time; at most that of 2^63 nanoseconds, 292 years
+   * {@return the time after which the ticks start again at 0; at most that of 2^63 nanoseconds, 292
+   * years}
    */
   public Duration period() {
     return Duration.ofNanos(nanos(mask));

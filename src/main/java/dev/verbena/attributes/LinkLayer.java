@@ -22,21 +22,12 @@ public enum LinkLayer implements NativeConstant {
     this.text = text;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
-  /**
-   * Returns the name of the link layer.
-   *
-   * @return the name, such as {@code Ethernet}
-   */
+  /** {@return the name of the link layer, such as {@code Ethernet}} */
   public String text() {
     return text;
   }

@@ -33,21 +33,12 @@ public enum LinkSpeed implements NativeConstant {
     this.text = text;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
-  /**
-   * Returns the speed as text.
-   *
-   * @return the text, such as {@code 25.0 Gbps}
-   */
+  /** {@return the speed as text, such as {@code 25.0 Gbps}} */
   public String text() {
     return text;
   }

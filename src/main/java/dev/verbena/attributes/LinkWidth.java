@@ -25,30 +25,17 @@ public enum LinkWidth implements NativeConstant {
     this.lanes = lanes;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
-  /**
-   * Returns the number of lanes.
-   *
-   * @return 1 to 12, or 0 if unknown
-   */
+  /** {@return the number of lanes, 1 to 12, or 0 if unknown} */
   public int lanes() {
     return lanes;
   }
 
-  /**
-   * Returns the width as text.
-   *
-   * @return the text, such as {@code 4X}
-   */
+  /** {@return the width as text, such as {@code 4X}} */
   public String text() {
     return lanes == 0 ? "unknown" : lanes + "X";
   }

@@ -13,20 +13,12 @@ public final class ModerationCapabilities {
     this.struct = struct;
   }
 
-  /**
-   * Returns the maximum number of completions per event.
-   *
-   * @return the maximum; 0 if moderation is not supported
-   */
+  /** {@return the maximum number of completions per event; 0 if moderation is not supported} */
   public int maxCount() {
     return Short.toUnsignedInt(ibv_cq_moderation_caps.max_cq_count(struct));
   }
 
-  /**
-   * Returns the maximum delay of an event.
-   *
-   * @return the time in microseconds
-   */
+  /** {@return the maximum delay of an event in microseconds} */
   public int maxPeriodMicros() {
     return Short.toUnsignedInt(ibv_cq_moderation_caps.max_cq_period(struct));
   }

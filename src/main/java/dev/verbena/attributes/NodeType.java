@@ -30,21 +30,12 @@ public enum NodeType implements NativeConstant {
     this.text = text;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
-  /**
-   * Returns the description of the node type: {@code ibv_node_type_str}.
-   *
-   * @return the text of rdma-core
-   */
+  /** {@return rdma-core's description of the node type: {@code ibv_node_type_str}} */
   public String text() {
     return text;
   }

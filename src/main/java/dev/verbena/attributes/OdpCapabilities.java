@@ -16,56 +16,32 @@ public final class OdpCapabilities {
     this.struct = struct;
   }
 
-  /**
-   * Returns whether on-demand paging is supported.
-   *
-   * @return true if it is
-   */
+  /** {@return whether on-demand paging is supported} */
   public boolean supported() {
     return has(rdma_h.IBV_ODP_SUPPORT());
   }
 
-  /**
-   * Returns whether the whole address space can be registered as one region.
-   *
-   * @return true if it can
-   */
+  /** {@return whether the whole address space can be registered as one region} */
   public boolean implicit() {
     return has(rdma_h.IBV_ODP_SUPPORT_IMPLICIT());
   }
 
-  /**
-   * Returns the operations of RC that may use such memory.
-   *
-   * @return the operations
-   */
+  /** {@return the operations of RC that may use such memory} */
   public FlagSet<OdpOperation> rc() {
     return operations(ibv_odp_caps.per_transport_caps.rc_odp_caps(transports()));
   }
 
-  /**
-   * Returns the operations of UC that may use such memory.
-   *
-   * @return the operations
-   */
+  /** {@return the operations of UC that may use such memory} */
   public FlagSet<OdpOperation> uc() {
     return operations(ibv_odp_caps.per_transport_caps.uc_odp_caps(transports()));
   }
 
-  /**
-   * Returns the operations of UD that may use such memory.
-   *
-   * @return the operations
-   */
+  /** {@return the operations of UD that may use such memory} */
   public FlagSet<OdpOperation> ud() {
     return operations(ibv_odp_caps.per_transport_caps.ud_odp_caps(transports()));
   }
 
-  /**
-   * Returns the operations of XRC that may use such memory.
-   *
-   * @return the operations
-   */
+  /** {@return the operations of XRC that may use such memory} */
   public FlagSet<OdpOperation> xrc() {
     return operations(ibv_device_attr_ex.xrc_odp_caps(struct));
   }

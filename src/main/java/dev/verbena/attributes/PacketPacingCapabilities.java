@@ -15,29 +15,17 @@ public final class PacketPacingCapabilities {
     this.struct = struct;
   }
 
-  /**
-   * Returns the minimum rate.
-   *
-   * @return the rate in kbit/s
-   */
+  /** {@return the minimum rate in kbit/s} */
   public long minRate() {
     return Integer.toUnsignedLong(ibv_packet_pacing_caps.qp_rate_limit_min(struct));
   }
 
-  /**
-   * Returns the maximum rate.
-   *
-   * @return the rate in kbit/s; 0 if packet pacing is not supported
-   */
+  /** {@return the maximum rate in kbit/s; 0 if packet pacing is not supported} */
   public long maxRate() {
     return Integer.toUnsignedLong(ibv_packet_pacing_caps.qp_rate_limit_max(struct));
   }
 
-  /**
-   * Returns the queue pair types that support packet pacing.
-   *
-   * @return the types
-   */
+  /** {@return the queue pair types that support packet pacing} */
   public Set<QueuePairType> types() {
     return QueuePairType.supported(ibv_packet_pacing_caps.supported_qpts(struct));
   }

@@ -29,21 +29,12 @@ public enum PhysicalState implements NativeConstant {
     this.text = text;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
-  /**
-   * Returns the name of the state.
-   *
-   * @return the name, such as {@code link up}
-   */
+  /** {@return the name of the state, such as {@code link up}} */
   public String text() {
     return text;
   }

@@ -27,20 +27,12 @@ public final class PortAttributes {
     this.struct = struct.asReadOnly();
   }
 
-  /**
-   * Returns the logical state.
-   *
-   * @return the state
-   */
+  /** {@return the logical state} */
   public PortState state() {
     return Codes.of(PortState.class, ibv_port_attr.state(struct), PortState.UNKNOWN);
   }
 
-  /**
-   * Returns the physical state.
-   *
-   * @return the state
-   */
+  /** {@return the physical state} */
   public PhysicalState physicalState() {
     return Codes.of(
         PhysicalState.class,
@@ -48,121 +40,71 @@ public final class PortAttributes {
         PhysicalState.UNKNOWN);
   }
 
-  /**
-   * Returns the link layer.
-   *
-   * @return the link layer; {@code UNSPECIFIED} if the kernel does not report it
-   */
+  /** {@return the link layer; {@code UNSPECIFIED} if the kernel does not report it} */
   public LinkLayer linkLayer() {
     return Codes.of(
         LinkLayer.class, Byte.toUnsignedInt(ibv_port_attr.link_layer(struct)), LinkLayer.UNKNOWN);
   }
 
-  /**
-   * Returns the maximum MTU.
-   *
-   * @return the MTU
-   */
+  /** {@return the maximum MTU} */
   public Mtu maxMtu() {
     return Mtu.of(ibv_port_attr.max_mtu(struct));
   }
 
-  /**
-   * Returns the active MTU.
-   *
-   * @return the MTU
-   */
+  /** {@return the active MTU} */
   public Mtu activeMtu() {
     return Mtu.of(ibv_port_attr.active_mtu(struct));
   }
 
-  /**
-   * Returns the length of the GID table, including empty entries.
-   *
-   * @return the number of entries
-   */
+  /** {@return the length of the GID table, including empty entries} */
   public int gidTableLength() {
     return ibv_port_attr.gid_tbl_len(struct);
   }
 
-  /**
-   * Returns the length of the P_Key table.
-   *
-   * @return the number of entries
-   */
+  /** {@return the number of entries of the P_Key table} */
   public int pkeyTableLength() {
     return Short.toUnsignedInt(ibv_port_attr.pkey_tbl_len(struct));
   }
 
   /**
-   * Returns the capability flags.
-   *
-   * @return the flags; the second mask of C is the upper half of {@link FlagSet#mask}
+   * {@return the capability flags; the second mask of C is the upper half of {@link FlagSet#mask}}
    */
   public FlagSet<PortCapability> capabilities() {
     return PortCapability.of(
         ibv_port_attr.port_cap_flags(struct), ibv_port_attr.port_cap_flags2(struct));
   }
 
-  /**
-   * Returns the maximum message size.
-   *
-   * @return the size in bytes
-   */
+  /** {@return the maximum message size in bytes} */
   public long maxMessageSize() {
     return Integer.toUnsignedLong(ibv_port_attr.max_msg_sz(struct));
   }
 
-  /**
-   * Returns the number of packets with an invalid P_Key.
-   *
-   * @return the counter
-   */
+  /** {@return the counter of packets with an invalid P_Key} */
   public long badPkeyCounter() {
     return Integer.toUnsignedLong(ibv_port_attr.bad_pkey_cntr(struct));
   }
 
-  /**
-   * Returns the number of packets with an invalid Q_Key.
-   *
-   * @return the counter
-   */
+  /** {@return the counter of packets with an invalid Q_Key} */
   public long queueKeyViolationCounter() {
     return Integer.toUnsignedLong(ibv_port_attr.qkey_viol_cntr(struct));
   }
 
-  /**
-   * Returns the local identifier (LID) of the port.
-   *
-   * @return the LID; 0 on Ethernet
-   */
+  /** {@return the local identifier (LID) of the port; 0 on Ethernet} */
   public int lid() {
     return Short.toUnsignedInt(ibv_port_attr.lid(struct));
   }
 
-  /**
-   * Returns the LID of the subnet manager.
-   *
-   * @return the LID; 0 on Ethernet
-   */
+  /** {@return the LID of the subnet manager; 0 on Ethernet} */
   public int subnetManagerLid() {
     return Short.toUnsignedInt(ibv_port_attr.sm_lid(struct));
   }
 
-  /**
-   * Returns the LID mask count (LMC): the number of low bits of the LID that select a path.
-   *
-   * @return the number of bits
-   */
+  /** {@return the LID mask count (LMC): the number of low bits of the LID that select a path} */
   public int lidMaskCount() {
     return Byte.toUnsignedInt(ibv_port_attr.lmc(struct));
   }
 
-  /**
-   * Returns the number of virtual lanes.
-   *
-   * @return 1, 2, 4, 8 or 15; 0 if it is not reported
-   */
+  /** {@return the number of virtual lanes, 1, 2, 4, 8 or 15; 0 if it is not reported} */
   public int virtualLanes() {
     int code = Byte.toUnsignedInt(ibv_port_attr.max_vl_num(struct));
     return switch (code) {
@@ -172,48 +114,34 @@ public final class PortAttributes {
     };
   }
 
-  /**
-   * Returns the service level of packets to the subnet manager.
-   *
-   * @return 0 to 15
-   */
+  /** {@return the service level of packets to the subnet manager, 0 to 15} */
   public int subnetManagerServiceLevel() {
     return Byte.toUnsignedInt(ibv_port_attr.sm_sl(struct));
   }
 
   /**
-   * Returns the subnet timeout: the maximum time in which the subnet delivers a packet.
-   *
-   * @return n, for 4.096 microseconds times 2 to the power of n
+   * {@return the subnet timeout, the maximum time in which the subnet delivers a packet: n, for
+   * 4.096 microseconds times 2 to the power of n}
    */
   public int subnetTimeout() {
     return Byte.toUnsignedInt(ibv_port_attr.subnet_timeout(struct));
   }
 
   /**
-   * Returns the type of initialization that the subnet manager performed.
-   *
-   * @return the bits of InitTypeReply
+   * {@return the type of initialization that the subnet manager performed: the bits of
+   * InitTypeReply}
    */
   public int initTypeReply() {
     return Byte.toUnsignedInt(ibv_port_attr.init_type_reply(struct));
   }
 
-  /**
-   * Returns the active link width.
-   *
-   * @return the width
-   */
+  /** {@return the active link width} */
   public LinkWidth activeWidth() {
     return Codes.of(
         LinkWidth.class, Byte.toUnsignedInt(ibv_port_attr.active_width(struct)), LinkWidth.UNKNOWN);
   }
 
-  /**
-   * Returns the active link speed of each lane.
-   *
-   * @return the speed, from {@code active_speed_ex} if it is set
-   */
+  /** {@return the active link speed of each lane, from {@code active_speed_ex} if it is set} */
   public LinkSpeed activeSpeed() {
     int extended = ibv_port_attr.active_speed_ex(struct);
     int speed = Byte.toUnsignedInt(ibv_port_attr.active_speed(struct));
@@ -221,10 +149,8 @@ public final class PortAttributes {
   }
 
   /**
-   * Returns whether packets require a global routing header (GRH), also on InfiniBand: {@code
-   * IBV_QPF_GRH_REQUIRED}.
-   *
-   * @return true if they do
+   * {@return whether packets require a global routing header (GRH), also on InfiniBand: {@code
+   * IBV_QPF_GRH_REQUIRED}}
    */
   public boolean isGlobalRouteRequired() {
     return (ibv_port_attr.flags(struct) & rdma_h.IBV_QPF_GRH_REQUIRED()) != 0;

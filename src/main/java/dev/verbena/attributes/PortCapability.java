@@ -87,11 +87,6 @@ public enum PortCapability implements NativeFlag {
         PortCapability.class, Integer.toUnsignedLong(flags) | second(Short.toUnsignedInt(flags2)));
   }
 
-  /**
-   * Returns the bit of the flag in C.
-   *
-   * @return a mask with one bit
-   */
   @Override
   public long bit() {
     return bit;

@@ -28,21 +28,12 @@ public enum PortState implements NativeConstant {
     this.text = text;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
-  /**
-   * Returns the description of the state: {@code ibv_port_state_str}.
-   *
-   * @return the text of rdma-core
-   */
+  /** {@return rdma-core's description of the state: {@code ibv_port_state_str}} */
   public String text() {
     return text;
   }

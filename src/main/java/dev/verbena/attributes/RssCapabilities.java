@@ -21,47 +21,30 @@ public final class RssCapabilities {
     this.struct = struct;
   }
 
-  /**
-   * Returns the queue pair types that support RSS.
-   *
-   * @return the types
-   */
+  /** {@return the queue pair types that support RSS} */
   public Set<QueuePairType> types() {
     return QueuePairType.supported(ibv_rss_caps.supported_qpts(struct));
   }
 
   /**
-   * Returns the maximum number of receive work queue indirection tables.
-   *
-   * @return the maximum; 0 if RSS is not supported
+   * {@return the maximum number of receive work queue indirection tables; 0 if RSS is not
+   * supported}
    */
   public int maxTables() {
     return ibv_rss_caps.max_rwq_indirection_tables(struct);
   }
 
-  /**
-   * Returns the maximum number of work queues in an indirection table.
-   *
-   * @return the maximum
-   */
+  /** {@return the maximum number of work queues in an indirection table} */
   public int maxTableSize() {
     return ibv_rss_caps.max_rwq_indirection_table_size(struct);
   }
 
-  /**
-   * Returns the packet fields that can be hashed.
-   *
-   * @return the fields
-   */
+  /** {@return the packet fields that can be hashed} */
   public FlagSet<ReceiveHashField> fields() {
     return FlagSet.of(ReceiveHashField.class, ibv_rss_caps.rx_hash_fields_mask(struct));
   }
 
-  /**
-   * Returns the supported hash functions.
-   *
-   * @return the functions
-   */
+  /** {@return the supported hash functions} */
   public FlagSet<ReceiveHashFunction> functions() {
     return FlagSet.of(
         ReceiveHashFunction.class, Byte.toUnsignedLong(ibv_rss_caps.rx_hash_function(struct)));

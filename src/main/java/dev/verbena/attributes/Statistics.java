@@ -65,9 +65,8 @@ public record Statistics(Map<String, Long> device, List<OfPort> ports) {
   }
 
   /**
-   * Returns all counters with their units and meanings, for programs that export metrics.
-   *
-   * @return the counters of the device, then those of each port
+   * {@return all counters with their units and meanings, those of the device, then those of each
+   * port, for programs that export metrics}
    */
   public List<Counter> counters() {
     List<Counter> all = new ArrayList<>();
@@ -85,10 +84,10 @@ public record Statistics(Map<String, Long> device, List<OfPort> ports) {
   }
 
   /**
-   * Returns the changes since an earlier time.
+   * {@return for each counter the difference to an earlier time; ports and counters that are new
+   * count from 0}
    *
    * @param earlier the counters of the same device at that time
-   * @return for each counter the difference; ports and counters that are new count from 0
    */
   public Statistics since(Statistics earlier) {
     return new Statistics(

@@ -14,47 +14,30 @@ public final class TagMatchingCapabilities {
     this.struct = struct;
   }
 
-  /**
-   * Returns whether RC supports tag matching.
-   *
-   * @return true if it does
-   */
+  /** {@return whether RC supports tag matching} */
   public boolean rc() {
     return (ibv_tm_caps.flags(struct) & rdma_h.IBV_TM_CAP_RC()) != 0;
   }
 
   /**
-   * Returns the maximum number of tagged buffers of a tag list.
-   *
-   * @return the maximum; 0 if tag matching is not supported
+   * {@return the maximum number of tagged buffers of a tag list; 0 if tag matching is not
+   * supported}
    */
   public int maxTags() {
     return ibv_tm_caps.max_num_tags(struct);
   }
 
-  /**
-   * Returns the maximum number of outstanding tag operations.
-   *
-   * @return the maximum
-   */
+  /** {@return the maximum number of outstanding tag operations} */
   public int maxOperations() {
     return ibv_tm_caps.max_ops(struct);
   }
 
-  /**
-   * Returns the maximum number of SGEs of a tagged buffer.
-   *
-   * @return the maximum
-   */
+  /** {@return the maximum number of SGEs of a tagged buffer} */
   public int maxSges() {
     return ibv_tm_caps.max_sge(struct);
   }
 
-  /**
-   * Returns the maximum size of the header of a rendezvous request.
-   *
-   * @return the size in bytes
-   */
+  /** {@return the maximum size of the header of a rendezvous request in bytes} */
   public int maxRendezvousHeader() {
     return ibv_tm_caps.max_rndv_hdr_size(struct);
   }

@@ -15,20 +15,12 @@ public final class TsoCapabilities {
     this.struct = struct;
   }
 
-  /**
-   * Returns the maximum size of the data.
-   *
-   * @return the size in bytes; 0 if TSO is not supported
-   */
+  /** {@return the maximum size of the data in bytes; 0 if TSO is not supported} */
   public int maxSize() {
     return ibv_tso_caps.max_tso(struct);
   }
 
-  /**
-   * Returns the queue pair types that support TSO.
-   *
-   * @return the types
-   */
+  /** {@return the queue pair types that support TSO} */
   public Set<QueuePairType> types() {
     return QueuePairType.supported(ibv_tso_caps.supported_qpts(struct));
   }

@@ -69,15 +69,7 @@ final class Acceptor {
   private void takeRequests(ConnectionSettings settings) {
     try {
       while (true) {
-        Endpoint request = listener.take();
-        boolean waits = false;
-        try {
-          waits = requests.add(request.id().peerAddress(), request);
-        } finally {
-          if (!waits) {
-            request.close();
-          }
-        }
+        listener.take(requests);
         beginWaiting(settings);
       }
     } catch (InterruptedException e) {

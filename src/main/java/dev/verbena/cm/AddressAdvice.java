@@ -31,7 +31,8 @@ final class AddressAdvice {
               : "; the network interface of that address has no RDMA device: 'rdma link' lists"
                   + " those that have one";
       case Errno.EADDRNOTAVAIL ->
-          "; no network interface of this host has that address: 'ip address' lists them";
+          "; no network interface of this host has that address: 'ip address' lists them, 'rdma"
+              + " link' those that have an RDMA device";
       case Errno.EADDRINUSE -> "; another identifier, possibly of another process, uses that port";
       case Errno.EACCES -> "; ports below 1024 need the capability CAP_NET_BIND_SERVICE";
       default -> "";

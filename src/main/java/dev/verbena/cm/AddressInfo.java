@@ -1,9 +1,11 @@
 package dev.verbena.cm;
 
 import dev.verbena.FlagSet;
+import dev.verbena.NativeFlag;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.io.SocketAddresses;
 import dev.verbena.raw.rdma_addrinfo;
+import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.sockaddr_storage;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -18,6 +20,34 @@ import java.util.Optional;
  * returns it, {@link SynchronousMode#createEndpoint} accepts it.
  */
 public final class AddressInfo {
+  /** Flags of address resolution: {@code RAI_*}. */
+  public enum Flag implements NativeFlag {
+    /** The address is for listening: the name is one of this host. */
+    PASSIVE(rdma_h.RAI_PASSIVE()),
+    /** The name is a numeric address: no name resolution. */
+    NUMERICHOST(rdma_h.RAI_NUMERICHOST()),
+    /** No route resolution. */
+    NOROUTE(rdma_h.RAI_NOROUTE()),
+    /** Only addresses of the family in the hints. */
+    FAMILY(rdma_h.RAI_FAMILY()),
+    /** Resolution of an InfiniBand service by the subnet administrator; rdma-core 60. */
+    SA(rdma_h.RAI_SA()),
+    /** Resolution by name servers, as without hints; rdma-core 60. */
+    DNS(rdma_h.RAI_DNS());
+
+    private final int bit;
+
+    Flag(int bit) {
+      this.bit = bit;
+    }
+
+    /** {@return the bit of the flag in C, a mask with one bit} */
+    @Override
+    public long bit() {
+      return bit;
+    }
+  }
+
   private final int flags;
   private final int family;
   private final int queuePairType;
@@ -95,19 +125,13 @@ public final class AddressInfo {
     return SocketAddresses.read(padded);
   }
 
-  /**
-   * {@return the flags of the result; {@link AddressInfoFlag#PASSIVE} for an address to listen on}
-   */
-  public FlagSet<AddressInfoFlag> flags() {
-    return FlagSet.of(AddressInfoFlag.class, Integer.toUnsignedLong(flags));
+  /** {@return the flags of the result; {@link Flag#PASSIVE} for an address to listen on} */
+  public FlagSet<Flag> flags() {
+    return FlagSet.of(Flag.class, Integer.toUnsignedLong(flags));
   }
 
-  /**
-   * {@return whether this is an address to listen on, from a {@linkplain AddressQuery#passive
-   * passive} query}
-   */
-  public boolean isPassive() {
-    return flags().contains(AddressInfoFlag.PASSIVE);
+  boolean isPassive() {
+    return flags().contains(Flag.PASSIVE);
   }
 
   /**

@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.NativeFlag;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
@@ -34,7 +35,7 @@ import org.jspecify.annotations.Nullable;
 public final class AddressQuery {
   private final String node;
   private final String service;
-  private final Set<AddressInfoFlag> flags = EnumSet.noneOf(AddressInfoFlag.class);
+  private final Set<AddressInfo.Flag> flags = EnumSet.noneOf(AddressInfo.Flag.class);
   private int family;
   private QueuePairType queuePairType;
   private PortSpace portSpace;
@@ -47,11 +48,10 @@ public final class AddressQuery {
   }
 
   /**
-   * Returns a query for a host and a service.
+   * {@return a query for a host and a service}
    *
    * @param node a host name or a numeric address; null for none
    * @param service a service name or a port number; null for none
-   * @return the query
    */
   public static AddressQuery of(@Nullable String node, @Nullable String service) {
     if (node == null && service == null) {
@@ -61,10 +61,9 @@ public final class AddressQuery {
   }
 
   /**
-   * Returns a query for the route to a known address.
+   * {@return a query for the route to a known address}
    *
    * @param destination the peer's address
-   * @return the query
    */
   public static AddressQuery to(InetSocketAddress destination) {
     AddressQuery query = new AddressQuery(null, null);
@@ -73,30 +72,12 @@ public final class AddressQuery {
   }
 
   /**
-   * Requests an address to listen on ({@code RAI_PASSIVE}).
-   *
-   * @return this
-   */
-  public AddressQuery passive() {
-    return flag(AddressInfoFlag.PASSIVE);
-  }
-
-  /**
-   * Declares the node to be a numeric address: no name resolution ({@code RAI_NUMERICHOST}).
-   *
-   * @return this
-   */
-  public AddressQuery numericHost() {
-    return flag(AddressInfoFlag.NUMERICHOST);
-  }
-
-  /**
-   * Adds a flag.
+   * Adds a flag, such as {@link AddressInfo.Flag#PASSIVE} for an address to listen on.
    *
    * @param flag the flag
    * @return this
    */
-  public AddressQuery flag(AddressInfoFlag flag) {
+  public AddressQuery flag(AddressInfo.Flag flag) {
     flags.add(flag);
     return this;
   }
@@ -108,7 +89,7 @@ public final class AddressQuery {
    */
   public AddressQuery ipv4() {
     family = SocketAddresses.AF_INET;
-    return flag(AddressInfoFlag.FAMILY);
+    return flag(AddressInfo.Flag.FAMILY);
   }
 
   /**
@@ -118,7 +99,7 @@ public final class AddressQuery {
    */
   public AddressQuery ipv6() {
     family = SocketAddresses.AF_INET6;
-    return flag(AddressInfoFlag.FAMILY);
+    return flag(AddressInfo.Flag.FAMILY);
   }
 
   /**
@@ -185,7 +166,8 @@ public final class AddressQuery {
     Librdmacm rdmacm = Providers.system().rdmacm();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
-      rdmacm.rdma_getaddrinfo(node(arena), service(arena), hints(arena), result.address());
+      rdmacm.rdma_getaddrinfo(
+          string(node, arena), string(service, arena), hints(arena), result.address());
       return copyAndFree(rdmacm, result);
     }
   }
@@ -203,18 +185,18 @@ public final class AddressQuery {
       // Not while holding the lock of the channel: name resolution may take long.
       id.callWithoutChannel(
           (rdmacm, pointer) ->
-              rdmacm.rdma_resolve_addrinfo(pointer, node(arena), service(arena), hints(arena)));
+              rdmacm.rdma_resolve_addrinfo(
+                  pointer, string(node, arena), string(service, arena), hints(arena)));
     } catch (VerbsException e) {
       throw Explanation.add(e, "resolving " + this);
     }
   }
 
   /**
-   * Returns the results of a resolution on an identifier: {@code rdma_query_addrinfo}, once for
-   * each {@link EventType#ADDRINFO_RESOLVED}; rdma-core 60.
+   * {@return the results of a resolution on an identifier: {@code rdma_query_addrinfo}, once for
+   * each {@link EventType#ADDRINFO_RESOLVED}; rdma-core 60}
    *
    * @param id the identifier that received the event
-   * @return the results
    * @throws VerbsException ENOENT if there are no new results
    */
   public static List<AddressInfo> takeFrom(ConnectionId id) {
@@ -237,15 +219,7 @@ public final class AddressQuery {
     }
   }
 
-  private long node(Arena arena) {
-    return string(node, arena);
-  }
-
-  private long service(Arena arena) {
-    return string(service, arena);
-  }
-
-  private static long string(String text, Arena arena) {
+  private static long string(@Nullable String text, Arena arena) {
     return text == null ? 0 : arena.allocateFrom(text).address();
   }
 
@@ -261,7 +235,7 @@ public final class AddressQuery {
       return 0;
     }
     MemorySegment hints = rdma_addrinfo.allocate(arena);
-    rdma_addrinfo.ai_flags(hints, AddressInfoFlag.mask(flags));
+    rdma_addrinfo.ai_flags(hints, (int) NativeFlag.mask(flags));
     rdma_addrinfo.ai_family(hints, family);
     rdma_addrinfo.ai_qp_type(hints, queuePairType == null ? 0 : queuePairType.code());
     rdma_addrinfo.ai_port_space(hints, portSpace == null ? 0 : portSpace.code());

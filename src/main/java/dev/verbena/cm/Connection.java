@@ -1,8 +1,11 @@
 package dev.verbena.cm;
 
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.VerbsException;
 import dev.verbena.attributes.TransportType;
 import dev.verbena.internal.LeakReport;
+import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.RemoteMemory;
@@ -42,18 +45,17 @@ import org.jspecify.annotations.Nullable;
  * when the request has completed. {@code postSend}, {@code postRead} and {@code postWrite} return
  * when the request is posted, so that several can be outstanding; {@link #awaitPosted()} waits for
  * all of them. They wait themselves only while {@link ConnectionSettings#sends} requests are
- * outstanding. A method without a timeout waits until the operation completes, the thread is
- * interrupted, the connection ends, or it is {@linkplain #close closed}. A method with a {@link
- * Duration} throws {@link RdmaTimeoutException} when the timeout expires; with a timeout of zero
- * {@code postSend} and the like post only if the limit is not reached. After a timeout or an
- * interrupt the request of a method that waits for its completion remains posted, and the next
- * request waits for it; that of the others was not posted.
+ * outstanding. A wait ends when the operation completes, the thread is interrupted, the connection
+ * ends, it is {@linkplain #close closed}, or the timeout expires, by {@link RdmaTimeoutException}:
+ * that of {@link #setTimeout}, or of {@code receive}. After a timeout or an interrupt the request
+ * of a method that waits for its completion remains posted, and the next request waits for it; that
+ * of the others was not posted.
  *
  * <p><b>Receiver not ready (RNR).</b> If the peer has no free receive request, the device retries
  * the send. The {@linkplain ConnectionSettings#DEFAULT default settings} have an RNR retry count of
  * 6: the connection fails after about 4 seconds (six waits of 655 milliseconds) without a free
- * receive request. A count of 7 retries without end; then only a {@code send} with a {@code
- * Duration} limits the wait.
+ * receive request. A count of 7 retries without end; then only a {@linkplain #setTimeout timeout}
+ * limits the wait.
  *
  * <p><b>States.</b> A connection is established when {@code connect} or {@code accept} returns. It
  * has ended when the peer closes, the device is removed, or a request fails; from then on
@@ -85,6 +87,11 @@ public final class Connection implements AutoCloseable {
   /** The maximum time for requests to complete when the peer has disconnected. */
   private static final Duration COMPLETION_TIME = Duration.ofMillis(200);
 
+  /** Exchanges private data with the peer. */
+  private interface Handshake {
+    byte[] perform(byte[] greeting) throws InterruptedException;
+  }
+
   private final Endpoint endpoint;
   private final Inbox inbox;
   private final Outbox outbox;
@@ -95,12 +102,12 @@ public final class Connection implements AutoCloseable {
   private final Receiving receiving;
   private final LeakReport leak;
 
-  private Connection(ConnectionSetup setup) {
-    endpoint = setup.endpoint();
-    inbox = setup.inbox();
-    outbox = setup.outbox();
-    peer = setup.peer();
-    ConnectionSettings settings = setup.settings();
+  private Connection(
+      Endpoint endpoint, ConnectionSettings settings, Inbox inbox, Outbox outbox, Greeting peer) {
+    this.endpoint = endpoint;
+    this.inbox = inbox;
+    this.outbox = outbox;
+    this.peer = peer;
     int size = settings.messageSize();
     messageSize = Math.min(size, peer.messageSize().orElse(size));
     // iWARP has no immediate data.
@@ -108,7 +115,7 @@ public final class Connection implements AutoCloseable {
         peer.messageSize().isPresent()
             && endpoint.id().context().device().transportType() != TransportType.IWARP;
     String name = toString();
-    end = new ConnectionEnd(name, endpoint, outbox, endsAreMarked);
+    end = new ConnectionEnd(name, endpoint, outbox::failure, endsAreMarked);
     sending = new Sending(name, endpoint, outbox, end, messageSize);
     receiving = new Receiving(name, inbox, sending, end);
     endpoint.owned();
@@ -145,7 +152,12 @@ public final class Connection implements AutoCloseable {
    */
   public static Connection connect(InetSocketAddress peer, ConnectionSettings settings)
       throws InterruptedException {
-    return ConnectionSetup.connect(peer, settings, Connection::new);
+    Deadline deadline = Deadline.after(settings.timeout());
+    Endpoint endpoint = Endpoint.resolve(peer, settings);
+    return establish(
+        endpoint,
+        settings,
+        greeting -> endpoint.connect(settings.parameters(), greeting, deadline).privateData());
   }
 
   /**
@@ -197,7 +209,46 @@ public final class Connection implements AutoCloseable {
    */
   public static Connection accept(Endpoint request, ConnectionSettings settings)
       throws InterruptedException {
-    return ConnectionSetup.accept(request, settings, Connection::new);
+    return establish(
+        request,
+        settings,
+        greeting -> {
+          byte[] question = request.request().orElseThrow().privateData();
+          settings.setPassive(request.id().options());
+          request.accept(settings.parameters(), greeting, settings.timeout());
+          return question;
+        });
+  }
+
+  /** Posts the receive requests, before the peer can send; closes the endpoint after a failure. */
+  private static Connection establish(
+      Endpoint endpoint, ConnectionSettings settings, Handshake handshake)
+      throws InterruptedException {
+    try {
+      int size = settings.messageSize();
+      endpoint.onAddressChange(settings.addressChange());
+      ConnectionQueues queues = endpoint.id().queues();
+      queues.createQueuePairOnOneChannel(
+          QueuePairCapacity.of(settings.sends()).withReceiveRequests(settings.receives()));
+      Inbox inbox;
+      Outbox outbox;
+      try {
+        ProtectionDomain domain = endpoint.id().domain();
+        inbox = new Inbox(queues.transfers(), domain, settings.receives(), size);
+        outbox = new Outbox(queues.transfers(), domain, settings.sends(), size);
+      } catch (OutOfMemoryError e) {
+        throw settings.tooLarge(e);
+      }
+      byte[] answer = handshake.perform(Greeting.of(settings.privateData(), size));
+      return new Connection(endpoint, settings, inbox, outbox, Greeting.read(answer));
+    } catch (VerbsException e) {
+      RuntimeException cause = endpoint.causeOf(e);
+      AfterFailure.close(cause, endpoint::close);
+      throw cause;
+    } catch (Throwable t) {
+      AfterFailure.close(t, endpoint::close);
+      throw t;
+    }
   }
 
   /**
@@ -216,6 +267,17 @@ public final class Connection implements AutoCloseable {
     return messageSize;
   }
 
+  /**
+   * Limits the waits of all operations but {@code receive} from now on, whichever thread calls
+   * them. By default they are unlimited.
+   *
+   * @param timeout the maximum time to wait; with zero, {@code postSend}, {@code postRead} and
+   *     {@code postWrite} post only if the number of outstanding requests is below the limit
+   */
+  public void setTimeout(Duration timeout) {
+    sending.setTimeout(timeout);
+  }
+
   // Sending
 
   /**
@@ -225,18 +287,7 @@ public final class Connection implements AutoCloseable {
    * @throws InterruptedException if the thread is interrupted; the message may still be delivered
    */
   public void send(byte[] message) throws InterruptedException {
-    sending.send(bytes(message), Deadline.NEVER, true);
-  }
-
-  /**
-   * Sends a message, and waits until the peer's device has acknowledged it or the timeout expires.
-   *
-   * @param message the bytes, at most {@link #messageSize}
-   * @param timeout the maximum time to wait
-   * @throws InterruptedException if the thread is interrupted; the message may still be delivered
-   */
-  public void send(byte[] message, Duration timeout) throws InterruptedException {
-    sending.send(bytes(message), Deadline.after(timeout), true);
+    sending.send(bytes(message), true);
   }
 
   /**
@@ -246,18 +297,7 @@ public final class Connection implements AutoCloseable {
    * @throws InterruptedException if the thread is interrupted; the message may still be delivered
    */
   public void send(MemorySegment message) throws InterruptedException {
-    sending.send(message, Deadline.NEVER, true);
-  }
-
-  /**
-   * Sends a message, and waits until the peer's device has acknowledged it or the timeout expires.
-   *
-   * @param message the bytes, in native or heap memory, at most {@link #messageSize}
-   * @param timeout the maximum time to wait
-   * @throws InterruptedException if the thread is interrupted; the message may still be delivered
-   */
-  public void send(MemorySegment message, Duration timeout) throws InterruptedException {
-    sending.send(message, Deadline.after(timeout), true);
+    sending.send(message, true);
   }
 
   /**
@@ -267,18 +307,7 @@ public final class Connection implements AutoCloseable {
    * @throws InterruptedException if the thread is interrupted; the message was not posted
    */
   public void postSend(byte[] message) throws InterruptedException {
-    sending.send(bytes(message), Deadline.NEVER, false);
-  }
-
-  /**
-   * Posts a message without waiting for its completion.
-   *
-   * @param message the bytes, at most {@link #messageSize}; they are copied
-   * @param timeout the maximum time to wait until it can be posted
-   * @throws InterruptedException if the thread is interrupted; the message was not posted
-   */
-  public void postSend(byte[] message, Duration timeout) throws InterruptedException {
-    sending.send(bytes(message), Deadline.after(timeout), false);
+    sending.send(bytes(message), false);
   }
 
   /**
@@ -289,19 +318,7 @@ public final class Connection implements AutoCloseable {
    * @throws InterruptedException if the thread is interrupted; the message was not posted
    */
   public void postSend(MemorySegment message) throws InterruptedException {
-    sending.send(message, Deadline.NEVER, false);
-  }
-
-  /**
-   * Posts a message without waiting for its completion.
-   *
-   * @param message the bytes, in native or heap memory, at most {@link #messageSize}; they are
-   *     copied
-   * @param timeout the maximum time to wait until it can be posted
-   * @throws InterruptedException if the thread is interrupted; the message was not posted
-   */
-  public void postSend(MemorySegment message, Duration timeout) throws InterruptedException {
-    sending.send(message, Deadline.after(timeout), false);
+    sending.send(message, false);
   }
 
   private static MemorySegment bytes(byte[] message) {
@@ -324,29 +341,7 @@ public final class Connection implements AutoCloseable {
   public void write(
       MemoryRegion local, long offset, long length, RemoteMemory remote, long remoteOffset)
       throws InterruptedException {
-    sending.write(local, offset, length, remote, remoteOffset, Deadline.NEVER, true);
-  }
-
-  /**
-   * Writes to the peer's memory (RDMA write), and waits for the completion or the timeout.
-   *
-   * @param local the local region, the source
-   * @param offset the offset in the region, in bytes
-   * @param length the number of bytes
-   * @param remote the peer's memory, the destination
-   * @param remoteOffset the offset in the remote memory, in bytes
-   * @param timeout the maximum time to wait
-   * @throws InterruptedException if the thread is interrupted; the bytes may still be written
-   */
-  public void write(
-      MemoryRegion local,
-      long offset,
-      long length,
-      RemoteMemory remote,
-      long remoteOffset,
-      Duration timeout)
-      throws InterruptedException {
-    sending.write(local, offset, length, remote, remoteOffset, Deadline.after(timeout), true);
+    sending.write(local, offset, length, remote, remoteOffset, true);
   }
 
   /**
@@ -362,29 +357,7 @@ public final class Connection implements AutoCloseable {
   public void postWrite(
       MemoryRegion local, long offset, long length, RemoteMemory remote, long remoteOffset)
       throws InterruptedException {
-    sending.write(local, offset, length, remote, remoteOffset, Deadline.NEVER, false);
-  }
-
-  /**
-   * Posts an RDMA write to the peer's memory without waiting for its completion.
-   *
-   * @param local the local region, the source
-   * @param offset the offset in the region, in bytes
-   * @param length the number of bytes
-   * @param remote the peer's memory, the destination
-   * @param remoteOffset the offset in the remote memory, in bytes
-   * @param timeout the maximum time to wait until it can be posted
-   * @throws InterruptedException if the thread is interrupted; the request was not posted
-   */
-  public void postWrite(
-      MemoryRegion local,
-      long offset,
-      long length,
-      RemoteMemory remote,
-      long remoteOffset,
-      Duration timeout)
-      throws InterruptedException {
-    sending.write(local, offset, length, remote, remoteOffset, Deadline.after(timeout), false);
+    sending.write(local, offset, length, remote, remoteOffset, false);
   }
 
   /**
@@ -402,30 +375,7 @@ public final class Connection implements AutoCloseable {
   public void read(
       MemoryRegion local, long offset, long length, RemoteMemory remote, long remoteOffset)
       throws InterruptedException {
-    sending.read(local, offset, length, remote, remoteOffset, Deadline.NEVER, true);
-  }
-
-  /**
-   * Reads the peer's memory (RDMA read), and waits for the completion or the timeout. See {@link
-   * #read(MemoryRegion, long, long, RemoteMemory, long)}.
-   *
-   * @param local the local region, the destination; it needs {@code LOCAL_WRITE}
-   * @param offset the offset in the region, in bytes
-   * @param length the number of bytes
-   * @param remote the peer's memory, the source
-   * @param remoteOffset the offset in the remote memory, in bytes
-   * @param timeout the maximum time to wait
-   * @throws InterruptedException if the thread is interrupted; the bytes may still be read
-   */
-  public void read(
-      MemoryRegion local,
-      long offset,
-      long length,
-      RemoteMemory remote,
-      long remoteOffset,
-      Duration timeout)
-      throws InterruptedException {
-    sending.read(local, offset, length, remote, remoteOffset, Deadline.after(timeout), true);
+    sending.read(local, offset, length, remote, remoteOffset, true);
   }
 
   /**
@@ -441,29 +391,7 @@ public final class Connection implements AutoCloseable {
   public void postRead(
       MemoryRegion local, long offset, long length, RemoteMemory remote, long remoteOffset)
       throws InterruptedException {
-    sending.read(local, offset, length, remote, remoteOffset, Deadline.NEVER, false);
-  }
-
-  /**
-   * Posts an RDMA read of the peer's memory without waiting for its completion.
-   *
-   * @param local the local region, the destination; it needs {@code LOCAL_WRITE}
-   * @param offset the offset in the region, in bytes
-   * @param length the number of bytes
-   * @param remote the peer's memory, the source
-   * @param remoteOffset the offset in the remote memory, in bytes
-   * @param timeout the maximum time to wait until it can be posted
-   * @throws InterruptedException if the thread is interrupted; the request was not posted
-   */
-  public void postRead(
-      MemoryRegion local,
-      long offset,
-      long length,
-      RemoteMemory remote,
-      long remoteOffset,
-      Duration timeout)
-      throws InterruptedException {
-    sending.read(local, offset, length, remote, remoteOffset, Deadline.after(timeout), false);
+    sending.read(local, offset, length, remote, remoteOffset, false);
   }
 
   /**
@@ -480,23 +408,7 @@ public final class Connection implements AutoCloseable {
    */
   public long fetchAndAdd(RemoteMemory remote, long remoteOffset, long addend)
       throws InterruptedException {
-    return sending.fetchAndAdd(remote, remoteOffset, addend, Deadline.NEVER);
-  }
-
-  /**
-   * Atomically adds to a number in the peer's memory as {@link #fetchAndAdd(RemoteMemory, long,
-   * long)} does, and waits for the completion or the timeout.
-   *
-   * @param remote the peer's memory, registered {@linkplain Transfers#registerAtomic for atomics}
-   * @param remoteOffset the offset of the number in the remote memory, in bytes
-   * @param addend the value to add
-   * @param timeout the maximum time to wait
-   * @return the previous value
-   * @throws InterruptedException if the thread is interrupted; the number may still be changed
-   */
-  public long fetchAndAdd(RemoteMemory remote, long remoteOffset, long addend, Duration timeout)
-      throws InterruptedException {
-    return sending.fetchAndAdd(remote, remoteOffset, addend, Deadline.after(timeout));
+    return sending.fetchAndAdd(remote, remoteOffset, addend);
   }
 
   /**
@@ -514,25 +426,7 @@ public final class Connection implements AutoCloseable {
    */
   public long compareAndSwap(RemoteMemory remote, long remoteOffset, long expected, long desired)
       throws InterruptedException {
-    return sending.compareAndSwap(remote, remoteOffset, expected, desired, Deadline.NEVER);
-  }
-
-  /**
-   * Atomically replaces a number in the peer's memory as {@link #compareAndSwap(RemoteMemory, long,
-   * long, long)} does, and waits for the completion or the timeout.
-   *
-   * @param remote the peer's memory, registered {@linkplain Transfers#registerAtomic for atomics}
-   * @param remoteOffset the offset of the number in the remote memory, in bytes
-   * @param expected the expected value
-   * @param desired the new value
-   * @param timeout the maximum time to wait
-   * @return the previous value: the expected value if the number was replaced
-   * @throws InterruptedException if the thread is interrupted; the number may still be changed
-   */
-  public long compareAndSwap(
-      RemoteMemory remote, long remoteOffset, long expected, long desired, Duration timeout)
-      throws InterruptedException {
-    return sending.compareAndSwap(remote, remoteOffset, expected, desired, Deadline.after(timeout));
+    return sending.compareAndSwap(remote, remoteOffset, expected, desired);
   }
 
   /**
@@ -541,17 +435,7 @@ public final class Connection implements AutoCloseable {
    * @throws InterruptedException if the thread is interrupted
    */
   public void awaitPosted() throws InterruptedException {
-    sending.awaitPosted(Deadline.NEVER);
-  }
-
-  /**
-   * Waits until all posted requests have completed or the timeout expires.
-   *
-   * @param timeout the maximum time to wait
-   * @throws InterruptedException if the thread is interrupted
-   */
-  public void awaitPosted(Duration timeout) throws InterruptedException {
-    sending.awaitPosted(Deadline.after(timeout));
+    sending.awaitPosted();
   }
 
   // Keep-alive
@@ -617,11 +501,9 @@ public final class Connection implements AutoCloseable {
   }
 
   /**
-   * Returns the queue pair's operations of {@code rdma_verbs.h}, for other kinds of requests and
-   * registrations. The caller must poll the completions of all requests that it posts there before
+   * {@return the queue pair's operations of {@code rdma_verbs.h}, for other kinds of requests and
+   * registrations} The caller must poll the completions of all requests that it posts there before
    * it calls another method of this connection.
-   *
-   * @return the operations
    */
   public Transfers transfers() {
     return sending.transfers();

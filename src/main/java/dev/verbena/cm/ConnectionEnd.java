@@ -9,6 +9,7 @@ import dev.verbena.verbs.Port;
 import dev.verbena.verbs.WorkRequestException;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,7 +25,7 @@ final class ConnectionEnd {
 
   private final String connection;
   private final Endpoint endpoint;
-  private final Outbox outbox;
+  private final Supplier<@Nullable WorkRequestException> sendFailure;
   private final boolean isMarked;
   private volatile boolean isClosed;
 
@@ -45,12 +46,17 @@ final class ConnectionEnd {
   /**
    * Creates the end of a connection that has not ended.
    *
+   * @param sendFailure returns the first send request that failed, or null
    * @param isMarked whether a {@code Connection} that is closed sends a message before
    */
-  ConnectionEnd(String connection, Endpoint endpoint, Outbox outbox, boolean isMarked) {
+  ConnectionEnd(
+      String connection,
+      Endpoint endpoint,
+      Supplier<@Nullable WorkRequestException> sendFailure,
+      boolean isMarked) {
     this.connection = connection;
     this.endpoint = endpoint;
-    this.outbox = outbox;
+    this.sendFailure = sendFailure;
     this.isMarked = isMarked;
   }
 
@@ -100,8 +106,8 @@ final class ConnectionEnd {
 
   void requireConnected(String doing) {
     requireOpen();
-    if (silence != null || outbox.failure() != null || hasEvent()) {
-      throw broken(doing, outbox.failure());
+    if (silence != null || sendFailure.get() != null || hasEvent()) {
+      throw broken(doing, sendFailure.get());
     }
   }
 
@@ -112,7 +118,7 @@ final class ConnectionEnd {
    */
   RdmaException broken(String doing, @Nullable WorkRequestException failure) {
     requireOpen();
-    WorkRequestException first = outbox.failure();
+    WorkRequestException first = sendFailure.get();
     RdmaTimeoutException unanswered = silence;
     if (unanswered != null) {
       return new RdmaTimeoutException(
@@ -132,7 +138,7 @@ final class ConnectionEnd {
    * flushed, or the peer had closed its {@code Connection} and acknowledged no more.
    */
   boolean failedByEnd() {
-    WorkRequestException first = outbox.failure();
+    WorkRequestException first = sendFailure.get();
     return first != null
         && (first.status() == CompletionStatus.WR_FLUSH_ERR
             || (isPeerClosed && first.status() == CompletionStatus.RETRY_EXC_ERR));
@@ -143,7 +149,7 @@ final class ConnectionEnd {
     WorkRequestException first = receiveFailure;
     return first != null
         && first.status() == CompletionStatus.WR_FLUSH_ERR
-        && (outbox.failure() == null || failedByEnd());
+        && (sendFailure.get() == null || failedByEnd());
   }
 
   /** Returns whether it has ended in an order in which a close and a failure look the same. */
@@ -151,7 +157,7 @@ final class ConnectionEnd {
     requireOpen();
     return silence == null
         && !isMarked
-        && (outbox.failure() == null || failedByEnd())
+        && (sendFailure.get() == null || failedByEnd())
         && endpoint.end().filter(end -> end.type() == EventType.DISCONNECTED).isPresent();
   }
 

@@ -9,6 +9,7 @@ import dev.verbena.raw.rdma_ud_param;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An event of an identifier ({@code struct rdma_cm_event}). It is a copy: the library acknowledges
@@ -18,94 +19,61 @@ public final class ConnectionEvent {
   private final int code;
   private final EventType type;
   private final ConnectionId id;
-  private final ConnectionId listener;
+  private final @Nullable ConnectionId listener;
   private final int status;
   private final byte[] privateData;
-  private final ConnectionParameters connection;
-  private final DatagramParameters datagram;
+  private final @Nullable ConnectionParameters connection;
+  private final @Nullable DatagramParameters datagram;
   private final long argument;
 
-  private ConnectionEvent(
-      int code,
-      ConnectionId id,
-      ConnectionId listener,
-      int status,
-      byte[] privateData,
-      ConnectionParameters connection,
-      DatagramParameters datagram,
-      long argument) {
-    this.code = code;
-    this.type = EventType.of(code);
+  private ConnectionEvent(EventType type, ConnectionId id, int status) {
+    this.code = type.code();
+    this.type = type;
     this.id = id;
-    this.listener = listener;
+    this.listener = null;
     this.status = status;
-    this.privateData = privateData;
-    this.connection = connection;
-    this.datagram = datagram;
-    this.argument = argument;
+    this.privateData = new byte[0];
+    this.connection = null;
+    this.datagram = null;
+    this.argument = 0;
   }
 
   /** Copies the fields that are valid in an event of its type. */
-  static ConnectionEvent copy(MemorySegment event, ConnectionId id, ConnectionId listener) {
-    int code = rdma_cm_event.event(event);
-    EventType type = EventType.of(code);
-    int status = rdma_cm_event.status(event);
+  ConnectionEvent(MemorySegment event, ConnectionId id, @Nullable ConnectionId listener) {
+    this.code = rdma_cm_event.event(event);
+    this.type = EventType.of(code);
+    this.id = id;
+    this.listener = listener;
+    this.status = rdma_cm_event.status(event);
     MemorySegment param = rdma_cm_event.param(event);
     MemorySegment conn = rdma_cm_event.param.conn(param);
     MemorySegment ud = rdma_cm_event.param.ud(param);
-    boolean datagrams = id.isDatagram();
-    return switch (type) {
-      case CONNECT_REQUEST, ESTABLISHED, CONNECT_RESPONSE ->
-          datagrams
-              ? new ConnectionEvent(
-                  code,
-                  id,
-                  listener,
-                  status,
-                  datagramData(ud),
-                  null,
-                  type == EventType.ESTABLISHED ? DatagramParameters.readFrom(ud) : null,
-                  0)
-              : new ConnectionEvent(
-                  code,
-                  id,
-                  listener,
-                  status,
-                  connectionData(conn),
-                  ConnectionParameters.readFrom(conn),
-                  null,
-                  0);
-      // librdmacm fills in the parameters of a connection in each rejection, also of datagram
-      // services.
-      case REJECTED, DISCONNECTED -> data(code, id, status, connectionData(conn));
-      case UNREACHABLE, CONNECT_ERROR ->
-          data(code, id, status, datagrams ? datagramData(ud) : connectionData(conn));
-      // The context of the group is in the place of the private data.
-      case MULTICAST_JOIN ->
-          new ConnectionEvent(
-              code,
-              id,
-              listener,
-              status,
-              new byte[0],
-              null,
-              DatagramParameters.readFrom(ud),
-              rdma_ud_param.private_data(ud).address());
-      case MULTICAST_ERROR ->
-          new ConnectionEvent(
-              code,
-              id,
-              listener,
-              status,
-              new byte[0],
-              null,
-              null,
-              rdma_ud_param.private_data(ud).address());
-      case USER ->
-          new ConnectionEvent(
-              code, id, listener, status, new byte[0], null, null, rdma_cm_event.param.arg(param));
-      default -> data(code, id, status, new byte[0]);
-    };
+    boolean isDatagram = id.isDatagram();
+    this.privateData =
+        switch (type) {
+          case CONNECT_REQUEST, ESTABLISHED, CONNECT_RESPONSE, UNREACHABLE, CONNECT_ERROR ->
+              isDatagram ? datagramData(ud) : connectionData(conn);
+          // librdmacm fills in the parameters of a connection also for datagram services.
+          case REJECTED, DISCONNECTED -> connectionData(conn);
+          default -> new byte[0];
+        };
+    this.connection =
+        switch (type) {
+          case CONNECT_REQUEST, ESTABLISHED, CONNECT_RESPONSE ->
+              isDatagram ? null : ConnectionParameters.readFrom(conn);
+          default -> null;
+        };
+    this.datagram =
+        type == EventType.MULTICAST_JOIN || (type == EventType.ESTABLISHED && isDatagram)
+            ? DatagramParameters.readFrom(ud)
+            : null;
+    this.argument =
+        switch (type) {
+          // The context of the group is in the place of the private data.
+          case MULTICAST_JOIN, MULTICAST_ERROR -> rdma_ud_param.private_data(ud).address();
+          case USER -> rdma_cm_event.param.arg(param);
+          default -> 0;
+        };
   }
 
   /** Records the event for JDK Flight Recorder if it sets up or ends a connection. */
@@ -127,11 +95,7 @@ public final class ConnectionEvent {
 
   /** Returns the event of a peer that gave up its request, which the kernel drops. */
   static ConnectionEvent givenUp(ConnectionId id) {
-    return data(EventType.REJECTED.code(), id, RejectReason.TIMEOUT.code(), new byte[0]);
-  }
-
-  private static ConnectionEvent data(int code, ConnectionId id, int status, byte[] data) {
-    return new ConnectionEvent(code, id, null, status, data, null, null, 0);
+    return new ConnectionEvent(EventType.REJECTED, id, RejectReason.TIMEOUT.code());
   }
 
   private static byte[] connectionData(MemorySegment conn) {

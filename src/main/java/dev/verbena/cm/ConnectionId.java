@@ -622,7 +622,7 @@ public final class ConnectionId extends Resource {
   }
 
   private void keep(MemorySegment event, @Nullable ConnectionId listener) {
-    lastEvent = record(ConnectionEvent.copy(event, this, listener));
+    lastEvent = record(new ConnectionEvent(event, this, listener));
   }
 
   /** Records an event of this identifier that was read. */

@@ -301,9 +301,8 @@ public final class ConnectionQueues {
   }
 
   /**
-   * Returns the completion queue for sends that librdmacm created with the queue pair.
+   * {@return the completion queue for sends that librdmacm created with the queue pair}
    *
-   * @return the queue
    * @throws IllegalStateException if librdmacm created none
    */
   public CompletionQueue sendCompletions() {
@@ -311,9 +310,8 @@ public final class ConnectionQueues {
   }
 
   /**
-   * Returns the completion queue for receives that librdmacm created with the queue pair.
+   * {@return the completion queue for receives that librdmacm created with the queue pair}
    *
-   * @return the queue
    * @throws IllegalStateException if librdmacm created none
    */
   public CompletionQueue receiveCompletions() {
@@ -329,9 +327,8 @@ public final class ConnectionQueues {
   }
 
   /**
-   * Returns the operations of {@code rdma_verbs.h} on the queue pair.
+   * {@return the operations of {@code rdma_verbs.h} on the queue pair}
    *
-   * @return the operations
    * @throws IllegalStateException if librdmacm created no queue pair with completion queues
    */
   public Transfers transfers() {

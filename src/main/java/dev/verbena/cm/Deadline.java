@@ -30,7 +30,7 @@ final class Deadline {
     if (timeout.isNegative()) {
       throw new IllegalArgumentException("timeout must not be negative: " + timeout);
     }
-    return new Deadline(timeout.compareTo(FOR_EVER) >= 0 ? Long.MAX_VALUE : timeout.toNanos());
+    return timeout.compareTo(FOR_EVER) >= 0 ? NEVER : new Deadline(timeout.toNanos());
   }
 
   boolean isOver() {

@@ -485,14 +485,6 @@ public final class Endpoint implements AutoCloseable {
     return end();
   }
 
-  /** Does the same in an interrupted thread, whose interrupt status it restores. */
-  Optional<ConnectionEvent> awaitEndUninterruptibly(Deadline deadline) {
-    boolean _ =
-        Uninterrupted.await(
-            () -> events.over.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS));
-    return end();
-  }
-
   /** Disconnects, and closes the identifier with its queues. */
   @Override
   public void close() {

@@ -169,7 +169,7 @@ public final class EventChannel extends Resource {
     try {
       ConnectionId id = find(rdma_cm_event.id(event));
       if (EventType.of(rdma_cm_event.event(event)) != EventType.CONNECT_REQUEST) {
-        return id == null ? null : id.record(ConnectionEvent.copy(event, id, null));
+        return id == null ? null : id.record(new ConnectionEvent(event, id, null));
       }
       ConnectionId listener = find(rdma_cm_event.listen_id(event));
       if (listener == null) {
@@ -177,7 +177,7 @@ public final class EventChannel extends Resource {
         return null;
       }
       ConnectionId request = ConnectionId.requested(this, rdma_cm_event.id(event));
-      return ConnectionEvent.copy(event, request, listener);
+      return new ConnectionEvent(event, request, listener);
     } finally {
       channel.rdmacm().rdma_ack_cm_event(address);
     }

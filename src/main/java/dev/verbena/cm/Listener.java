@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.AfterFailure;
@@ -193,6 +194,19 @@ public final class Listener implements AutoCloseable {
    */
   public Endpoint take() throws InterruptedException {
     return channel.awaitAny(this::poll, Deadline.NEVER);
+  }
+
+  /** Takes a request, and adds it to those that wait; closes it if there is no room for it. */
+  void take(HalfOpenRequests<Endpoint> requests) throws InterruptedException {
+    Endpoint request = take();
+    boolean waits = false;
+    try {
+      waits = requests.add(request.id().peerAddress(), request);
+    } finally {
+      if (!waits) {
+        request.close();
+      }
+    }
   }
 
   /**

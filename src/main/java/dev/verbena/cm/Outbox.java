@@ -7,6 +7,7 @@ import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,11 +17,6 @@ import org.jspecify.annotations.Nullable;
 final class Outbox {
   /** The immediate data of the message that ends a connection: "Vend". */
   static final int END_MARK = 0x56656e64;
-
-  /** Posts a request; returns false if the queue is full. */
-  interface Request {
-    boolean post();
-  }
 
   /** Posts an atomic operation; returns false if the queue is full. */
   interface Atomic {
@@ -82,10 +78,12 @@ final class Outbox {
     }
   }
 
-  /** Posts a request; the queue must not be full. */
+  /**
+   * Posts a request by a function that returns false if the queue is full, which it must not be.
+   */
   @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
-  void post(Request request) {
-    if (!request.post()) {
+  void post(BooleanSupplier request) {
+    if (!request.getAsBoolean()) {
       throw new IllegalStateException(
           "the send queue is full of requests that were posted by transfers(): poll their"
               + " completions");
@@ -110,8 +108,7 @@ final class Outbox {
 
   /** Writes zero bytes, which needs no memory of the peer. */
   void writeNothing() {
-    SendList nothing = new SendList(1, 1);
-    nothing.write(0).remote(0, 0).signaled();
+    SendList nothing = RequestFrame.emptyWrite(0);
     post(() -> transfers.post(nothing) == 1);
   }
 

@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.LeakReport;
@@ -211,10 +212,7 @@ public final class RequestClient implements AutoCloseable {
    * @param timeout the maximum time to wait
    * @return the length of the answer in bytes
    * @throws IndexOutOfBoundsException if the answer is longer than its memory; it is lost
-   * @throws RequestFailedException if the server's handler failed
-   * @throws RdmaTimeoutException if the timeout expires; the server may have processed the request
-   * @throws ConnectionException if the connection has ended
-   * @throws WorkRequestException if the connection has failed
+   * @throws RdmaException as {@link #call(byte[], Duration)}
    * @throws InterruptedException if the thread is interrupted
    */
   public int call(MemorySegment request, MemorySegment answer, Duration timeout)
@@ -235,11 +233,8 @@ public final class RequestClient implements AutoCloseable {
    * @throws IndexOutOfBoundsException if the request is not inside the region, or the answer is
    *     longer than its memory
    * @throws IllegalArgumentException if the region is of another protection domain
-   * @throws RequestFailedException if the server's handler failed, or the request is too large for
-   *     the server
-   * @throws RdmaTimeoutException if the timeout expires
-   * @throws ConnectionException if the connection has ended
-   * @throws WorkRequestException if the connection has failed
+   * @throws RequestFailedException also if the request is too large for the server
+   * @throws RdmaException as {@link #call(byte[], Duration)}
    * @throws InterruptedException if the thread is interrupted
    */
   public int call(

@@ -3,7 +3,7 @@ package dev.verbena.cm;
 import dev.verbena.RdmaException;
 import java.io.Serial;
 
-/** The failure of a request in the {@link RequestHandler} of the server. */
+/** The failure of a request in the {@link RequestServer.Handler} of the server. */
 public final class RequestFailedException extends RdmaException {
   @Serial private static final long serialVersionUID = 1;
 

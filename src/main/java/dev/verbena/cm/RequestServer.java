@@ -28,8 +28,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server that answers the requests of {@link RequestClient}s by a {@link RequestHandler}: all
- * clients share a completion queue and a shared receive queue.
+ * A server that answers the requests of {@link RequestClient}s by a {@link Handler}: all clients
+ * share a completion queue and a shared receive queue.
  *
  * {@snippet :
  * try (RequestServer server =
@@ -57,6 +57,21 @@ import org.jspecify.annotations.Nullable;
  * #run}.
  */
 public final class RequestServer implements AutoCloseable {
+  /** Answers requests. */
+  @FunctionalInterface
+  public interface Handler {
+    /**
+     * Answers a request.
+     *
+     * @param request the bytes of the request, valid until this method returns
+     * @param answer memory for the answer, of the maximum size of a message
+     * @return the length of the answer in bytes
+     * @throws Exception if the request cannot be answered: the client's call throws {@link
+     *     RequestFailedException} with its message
+     */
+    int answer(MemorySegment request, MemorySegment answer) throws Exception;
+  }
+
   private static final int BATCH = 64;
   private static final Duration SLICE = Duration.ofMillis(20);
   private static final Duration CLOSING_TIME = Duration.ofSeconds(5);
@@ -73,7 +88,7 @@ public final class RequestServer implements AutoCloseable {
   /** A client that fills the receive queue must not let the messages of others fail. */
   private final ConnectionParameters parameters;
 
-  private final RequestHandler handler;
+  private final Handler handler;
   private final @Nullable Executor executor;
   private final int limit;
   private final CompletionChannel channel;
@@ -116,7 +131,7 @@ public final class RequestServer implements AutoCloseable {
       ConnectionSettings settings,
       int maxClients,
       long largest,
-      RequestHandler handler,
+      Handler handler,
       @Nullable Executor executor) {
     this.listener = listener;
     this.settings = settings;
@@ -164,10 +179,7 @@ public final class RequestServer implements AutoCloseable {
    * @return the server, to be closed by the caller
    */
   public static RequestServer open(
-      InetSocketAddress local,
-      ConnectionSettings settings,
-      int maxClients,
-      RequestHandler handler) {
+      InetSocketAddress local, ConnectionSettings settings, int maxClients, Handler handler) {
     return open(local, settings, maxClients, settings.messageSize(), handler, null);
   }
 
@@ -190,7 +202,7 @@ public final class RequestServer implements AutoCloseable {
       ConnectionSettings settings,
       int maxClients,
       long largest,
-      RequestHandler handler,
+      Handler handler,
       @Nullable Executor executor) {
     if (maxClients < 1) {
       throw new IllegalArgumentException(
@@ -227,15 +239,7 @@ public final class RequestServer implements AutoCloseable {
 
   private void acceptNext() {
     try {
-      Endpoint request = listener.take();
-      boolean waits = false;
-      try {
-        waits = connecting.add(request.id().peerAddress(), request);
-      } finally {
-        if (!waits) {
-          request.close();
-        }
-      }
+      listener.take(connecting);
       beginPending();
     } catch (InterruptedException e) {
       throw new AssertionError("the thread is not accessible to callers", e);
@@ -272,17 +276,17 @@ public final class RequestServer implements AutoCloseable {
   }
 
   /** Takes the place of a connected client; returns false if there is none. */
-  boolean tryEnter() {
+  boolean tryTakePlace() {
     return places.tryAcquire();
   }
 
   /** Frees the place of a client. */
-  void leave() {
+  void freePlace() {
     places.release();
   }
 
   /** A client has gone, whose last completions are to be read. */
-  void left(ServedClient client) {
+  void ending(ServedClient client) {
     ended.add(client);
   }
 
@@ -313,7 +317,7 @@ public final class RequestServer implements AutoCloseable {
         }
         byNumber.put(client.queuePair(), client);
         request.accept(parameters, terms.toBytes(), settings.timeout());
-        if (client.enter()) {
+        if (client.takePlace()) {
           var _ = request.awaitEnd(Deadline.NEVER);
         }
       } else {
@@ -323,7 +327,7 @@ public final class RequestServer implements AutoCloseable {
       System.getLogger("dev.verbena").log(System.Logger.Level.DEBUG, "client of " + this, t);
     }
     if (client != null) {
-      client.leave();
+      client.beginEnd();
       if (closed) { // Otherwise close() ends it, which may have been too early.
         client.end();
       }
@@ -439,7 +443,7 @@ public final class RequestServer implements AutoCloseable {
   private void completed(@Nullable ServedClient client, long id, int index) {
     boolean good = completions.isSuccess(index);
     if (client != null && !good && id != ServedClient.LAST) {
-      client.leave(); // Without the event: a peer that was killed answers no disconnect request.
+      client.beginEnd(); // Without the event: a peer that was killed answers no disconnect request.
     }
     if (id < ServedClient.SEND) {
       if (client != null && good) {
@@ -466,7 +470,7 @@ public final class RequestServer implements AutoCloseable {
         discard(client, receive);
       }
     } else if (client != null) {
-      int receive = client.freePlace((int) (id - ServedClient.SEND));
+      int receive = client.freeAnswerPlace((int) (id - ServedClient.SEND));
       if (receive >= 0) {
         dispatch(client, receive);
       }
@@ -515,7 +519,7 @@ public final class RequestServer implements AutoCloseable {
 
   /** Answers a request, or leaves it until there is a place for its answer. */
   private void dispatch(ServedClient client, int receive) {
-    int place = client.place(receive);
+    int place = client.takeAnswerPlace(receive);
     if (place < 0) {
       return;
     }

@@ -24,6 +24,9 @@ final class Sending {
   private final ReentrantLock lock = new ReentrantLock();
   private @Nullable KeepAlive keepAlive;
 
+  /** The maximum time of an operation. */
+  private volatile Duration timeout = Deadline.FOR_EVER;
+
   Sending(String connection, Endpoint endpoint, Outbox outbox, ConnectionEnd end, int messageSize) {
     this.connection = connection;
     this.endpoint = endpoint;
@@ -42,7 +45,12 @@ final class Sending {
     return lock;
   }
 
-  void send(MemorySegment message, Deadline deadline, boolean awaited) throws InterruptedException {
+  void setTimeout(Duration atMost) {
+    var _ = Deadline.after(atMost); // Throws if it is negative.
+    timeout = atMost;
+  }
+
+  void send(MemorySegment message, boolean awaited) throws InterruptedException {
     if (message.byteSize() > messageSize) {
       throw new IllegalArgumentException(
           "message of "
@@ -53,7 +61,7 @@ final class Sending {
               + messageSize
               + " (ConnectionSettings.messageSize of both ends)");
     }
-    perform("sending", () -> outbox.send(message), deadline, awaited);
+    perform("sending", () -> outbox.send(message), awaited);
   }
 
   void write(
@@ -62,14 +70,12 @@ final class Sending {
       long length,
       RemoteMemory remote,
       long remoteOffset,
-      Deadline deadline,
       boolean awaited)
       throws InterruptedException {
     long address = remote.addressOf(remoteOffset, length);
     perform(
         "writing",
         () -> outbox.post(() -> transfers.write(0, local, offset, length, address, remote.rkey())),
-        deadline,
         awaited);
   }
 
@@ -79,36 +85,32 @@ final class Sending {
       long length,
       RemoteMemory remote,
       long remoteOffset,
-      Deadline deadline,
       boolean awaited)
       throws InterruptedException {
     long address = remote.addressOf(remoteOffset, length);
     perform(
         "reading",
         () -> outbox.post(() -> transfers.read(0, local, offset, length, address, remote.rkey())),
-        deadline,
         awaited);
   }
 
-  long fetchAndAdd(RemoteMemory remote, long remoteOffset, long addend, Deadline deadline)
+  long fetchAndAdd(RemoteMemory remote, long remoteOffset, long addend)
       throws InterruptedException {
     long address = addressOfNumber(remote, remoteOffset);
     return atomic(
-        (result, at) -> transfers.fetchAndAdd(0, result, at, address, remote.rkey(), addend),
-        deadline);
+        (result, at) -> transfers.fetchAndAdd(0, result, at, address, remote.rkey(), addend));
   }
 
-  long compareAndSwap(
-      RemoteMemory remote, long remoteOffset, long expected, long desired, Deadline deadline)
+  long compareAndSwap(RemoteMemory remote, long remoteOffset, long expected, long desired)
       throws InterruptedException {
     long address = addressOfNumber(remote, remoteOffset);
     return atomic(
         (result, at) ->
-            transfers.compareAndSwap(0, result, at, address, remote.rkey(), expected, desired),
-        deadline);
+            transfers.compareAndSwap(0, result, at, address, remote.rkey(), expected, desired));
   }
 
-  private long atomic(Outbox.Atomic request, Deadline deadline) throws InterruptedException {
+  private long atomic(Outbox.Atomic request) throws InterruptedException {
+    Deadline deadline = Deadline.after(timeout);
     lock("an atomic operation", deadline);
     try {
       perform("an atomic operation", () -> outbox.atomic(request), deadline, true);
@@ -133,7 +135,8 @@ final class Sending {
     return number;
   }
 
-  void awaitPosted(Deadline deadline) throws InterruptedException {
+  void awaitPosted() throws InterruptedException {
+    Deadline deadline = Deadline.after(timeout);
     lock("waiting for requests", deadline);
     try {
       end.requireOpen();
@@ -141,6 +144,10 @@ final class Sending {
     } finally {
       lock.unlock();
     }
+  }
+
+  private void perform(String doing, Runnable post, boolean awaited) throws InterruptedException {
+    perform(doing, post, Deadline.after(timeout), awaited);
   }
 
   /** Posts a request, and waits for its completion if {@code awaited}. */

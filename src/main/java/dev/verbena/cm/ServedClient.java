@@ -61,7 +61,7 @@ final class ServedClient {
 
   private boolean isProbed;
   private long probedAt;
-  private boolean left;
+  private boolean isEnding;
   private boolean gone;
   private boolean destroyed;
 
@@ -114,7 +114,7 @@ final class ServedClient {
   }
 
   /** Takes a place for an answer; -1 if the request must wait for one. */
-  int place(int receive) {
+  int takeAnswerPlace(int receive) {
     lock.lock();
     try {
       if (freeCount == 0) {
@@ -128,7 +128,7 @@ final class ServedClient {
   }
 
   /** Frees a place; returns a request that waited for it, or -1. */
-  int freePlace(int place) {
+  int freeAnswerPlace(int place) {
     lock.lock();
     try {
       free[freeCount++] = place;
@@ -148,10 +148,10 @@ final class ServedClient {
    * Takes a place, unless the client has one: when the connection is established, or the first
    * message arrives before that. Returns false if there is none.
    */
-  boolean enter() {
+  boolean takePlace() {
     lock.lock();
     try {
-      if (!hasPlace && !gone && server.tryEnter()) {
+      if (!hasPlace && !gone && server.tryTakePlace()) {
         hasPlace = true;
         server.endPending(pending);
       }
@@ -165,7 +165,7 @@ final class ServedClient {
   boolean begin() {
     lock.lock();
     try {
-      if (underWay == limit || !enter()) {
+      if (underWay == limit || !takePlace()) {
         return false;
       }
       isHeard = true;
@@ -236,7 +236,7 @@ final class ServedClient {
     boolean isSilent = false;
     lock.lock();
     try {
-      if (!hasPlace || left || gone) {
+      if (!hasPlace || isEnding || gone) {
         return;
       }
       if (isProbed) {
@@ -250,7 +250,7 @@ final class ServedClient {
       lock.unlock();
     }
     if (isSilent) {
-      leave();
+      beginEnd();
     }
   }
 
@@ -267,14 +267,14 @@ final class ServedClient {
    * Disconnects; {@link RequestServer#run} ends the client when all of its completions have been
    * read.
    */
-  void leave() {
+  void beginEnd() {
     disconnect();
     lock.lock();
     try {
-      if (!left) {
-        server.left(this);
+      if (!isEnding) {
+        server.ending(this);
       }
-      left = true;
+      isEnding = true;
     } finally {
       lock.unlock();
     }
@@ -323,7 +323,7 @@ final class ServedClient {
     }
     server.forget(this);
     if (hasPlace) { // Before the endpoint, for which the close of the server waits.
-      server.leave();
+      server.freePlace();
     }
     boolean _ = ServiceLoop.attempt(endpoint::close);
     boolean _ = ServiceLoop.attempt(answers::close);

@@ -39,21 +39,16 @@ public final class EfaCompletionQueue {
     this.calls = new EfaCompletionCalls(libefa.efadv_cq_from_ibv_cq_ex(queue.segment().address()));
   }
 
-  /**
-   * Returns the completion queue.
-   *
-   * @return the queue, to be closed
-   */
+  /** {@return the completion queue, to be closed} */
   public ExtendedCompletionQueue queue() {
     return queue;
   }
 
   /**
-   * Returns the GID of the device that sent the message of the current completion: {@code
-   * efadv_wc_read_sgid}.
+   * {@return the GID of the device that sent the message of the current completion; empty if the
+   * protection domain of the queue pair has an address handle for it: {@code efadv_wc_read_sgid}}
    *
    * @param cursor the cursor of the queue, at the completion of a receive request
-   * @return the GID; empty if the protection domain of the queue pair has an address handle for it
    * @throws IllegalStateException if the cursor is not at a completion of this queue
    */
   public Optional<Gid> sourceGid(CompletionCursor cursor) {
@@ -67,11 +62,10 @@ public final class EfaCompletionQueue {
   }
 
   /**
-   * Returns whether the current completion is that of an RDMA write with immediate data that
-   * consumed no receive request: {@code efadv_wc_is_unsolicited}.
+   * {@return whether the current completion is that of an RDMA write with immediate data that
+   * consumed no receive request, so that its id is 0: {@code efadv_wc_is_unsolicited}}
    *
    * @param cursor the cursor of the queue, at a completion
-   * @return whether there is no receive request; the id is 0 then
    * @throws IllegalStateException if the cursor is not at a completion of this queue
    */
   public boolean isUnsolicited(CompletionCursor cursor) {

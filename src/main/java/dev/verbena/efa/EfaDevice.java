@@ -2,6 +2,7 @@ package dev.verbena.efa;
 
 import dev.verbena.Errno;
 import dev.verbena.FlagSet;
+import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.efa.EfaStructs.AhAttr;
 import dev.verbena.efa.EfaStructs.CqInitAttr;
@@ -32,6 +33,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.function.IntSupplier;
 import java.util.function.LongUnaryOperator;
 
 /**
@@ -51,46 +53,26 @@ import java.util.function.LongUnaryOperator;
  * <p>It has no C object and need not be closed. Several threads may use it. See {@code efadv(7)}.
  */
 public final class EfaDevice {
-
   private final Context context;
   private final Libefa libefa;
-  private final int maxSendRequests;
-  private final int maxReceiveRequests;
-  private final int maxSendSges;
-  private final int maxReceiveSges;
-  private final int maxInlineData;
-  private final FlagSet<EfaCapability> capabilities;
-  private final long maxRdmaSize;
+  private final MemorySegment limits;
 
-  private EfaDevice(Context context, Libefa libefa, MemorySegment attr) {
+  private EfaDevice(Context context, Libefa libefa, MemorySegment limits) {
     this.context = context;
     this.libefa = libefa;
-    this.maxSendRequests = EfaStructs.getInt(attr, DeviceAttr.MAX_SQ_WR);
-    this.maxReceiveRequests = EfaStructs.getInt(attr, DeviceAttr.MAX_RQ_WR);
-    this.maxSendSges = EfaStructs.getShort(attr, DeviceAttr.MAX_SQ_SGE);
-    this.maxReceiveSges = EfaStructs.getShort(attr, DeviceAttr.MAX_RQ_SGE);
-    this.maxInlineData =
-        Math.max( // libefa before rdma-core 63 has the first only.
-            EfaStructs.getShort(attr, DeviceAttr.INLINE_BUF_SIZE),
-            EfaStructs.getShort(attr, DeviceAttr.INLINE_BUF_SIZE_EX));
-    this.capabilities =
-        FlagSet.of(
-            EfaCapability.class,
-            Integer.toUnsignedLong(EfaStructs.getInt(attr, DeviceAttr.DEVICE_CAPS)));
-    this.maxRdmaSize = Integer.toUnsignedLong(EfaStructs.getInt(attr, DeviceAttr.MAX_RDMA_SIZE));
+    this.limits = limits;
   }
 
   /**
-   * Returns the EFA of a context: {@code efadv_query_device}.
+   * {@return the EFA of a context: {@code efadv_query_device}}
    *
    * @param context a context of an EFA
-   * @return the device
    * @throws VerbsException EOPNOTSUPP if the device is no EFA, ENOENT if libefa is not installed
    */
   public static EfaDevice of(Context context) {
-    try (Arena arena = Arena.ofConfined()) {
+    try {
       Libefa libefa = Core.of(context).device().provider().library(Libefa.class);
-      MemorySegment attr = EfaStructs.allocate(arena, DeviceAttr.SIZE);
+      MemorySegment attr = EfaStructs.allocate(Arena.ofAuto(), DeviceAttr.SIZE);
       Core.of(context)
           .whileOpen(
               () -> libefa.efadv_query_device(address(context), attr.address(), DeviceAttr.SIZE));
@@ -104,86 +86,62 @@ public final class EfaDevice {
     return resource.segment().address();
   }
 
-  /**
-   * Returns the context.
-   *
-   * @return the context
-   */
+  /** {@return the context} */
   public Context context() {
     return context;
   }
 
-  /**
-   * Returns the maximum number of send requests of a queue pair.
-   *
-   * @return {@code max_sq_wr}
-   */
+  /** {@return the maximum number of send requests of a queue pair: {@code max_sq_wr}} */
   public int maxSendRequests() {
-    return maxSendRequests;
+    return EfaStructs.getInt(limits, DeviceAttr.MAX_SQ_WR);
   }
 
   /**
-   * Returns the maximum number of receive requests of a queue pair, if each has one SGE.
-   *
-   * @return {@code max_rq_wr}
+   * {@return the maximum number of receive requests of a queue pair, if each has one SGE: {@code
+   * max_rq_wr}}
    */
   public int maxReceiveRequests() {
-    return maxReceiveRequests;
+    return EfaStructs.getInt(limits, DeviceAttr.MAX_RQ_WR);
   }
 
   /**
-   * Returns the maximum number of SGEs of a send; an RDMA operation has one.
-   *
-   * @return {@code max_sq_sge}
+   * {@return the maximum number of SGEs of a send; an RDMA operation has one: {@code max_sq_sge}}
    */
   public int maxSendSges() {
-    return maxSendSges;
+    return EfaStructs.getShort(limits, DeviceAttr.MAX_SQ_SGE);
   }
 
-  /**
-   * Returns the maximum number of SGEs of a receive request.
-   *
-   * @return {@code max_rq_sge}
-   */
+  /** {@return the maximum number of SGEs of a receive request: {@code max_rq_sge}} */
   public int maxReceiveSges() {
-    return maxReceiveSges;
+    return EfaStructs.getShort(limits, DeviceAttr.MAX_RQ_SGE);
   }
 
-  /**
-   * Returns the maximum size of inline data.
-   *
-   * @return {@code inline_buf_size_ex} in bytes
-   */
+  /** {@return the maximum size of inline data in bytes: {@code inline_buf_size_ex}} */
   public int maxInlineData() {
-    return maxInlineData;
+    return Math.max( // libefa before rdma-core 63 has the first only.
+        EfaStructs.getShort(limits, DeviceAttr.INLINE_BUF_SIZE),
+        EfaStructs.getShort(limits, DeviceAttr.INLINE_BUF_SIZE_EX));
   }
 
-  /**
-   * Returns the capabilities.
-   *
-   * @return {@code device_caps}
-   */
+  /** {@return the capabilities: {@code device_caps}} */
   public FlagSet<EfaCapability> capabilities() {
-    return capabilities;
+    return FlagSet.of(
+        EfaCapability.class,
+        Integer.toUnsignedLong(EfaStructs.getInt(limits, DeviceAttr.DEVICE_CAPS)));
   }
 
-  /**
-   * Returns the maximum size of an RDMA operation.
-   *
-   * @return {@code max_rdma_size} in bytes
-   */
+  /** {@return the maximum size of an RDMA operation in bytes: {@code max_rdma_size}} */
   public long maxRdmaSize() {
-    return maxRdmaSize;
+    return Integer.toUnsignedLong(EfaStructs.getInt(limits, DeviceAttr.MAX_RDMA_SIZE));
   }
 
   /**
-   * Returns the number of send requests that a queue pair can have with these settings: {@code
-   * efadv_get_max_sq_depth}.
+   * {@return the number of send requests that a queue pair can have with these settings: {@code
+   * efadv_get_max_sq_depth}}
    *
    * @param sges the SGEs of a send
    * @param inlineData the size of the inline data of each request, in bytes
    * @param flags the options of the queue pair
-   * @return the number
    * @throws VerbsException EINVAL if a value exceeds the limits of the device, EOPNOTSUPP before
    *     rdma-core 63
    */
@@ -195,23 +153,17 @@ public final class EfaDevice {
       EfaStructs.putInt(attr, SqDepthAttr.MAX_SEND_SGE, notNegative(sges));
       EfaStructs.putInt(attr, SqDepthAttr.MAX_RDMA_SGE, 1);
       EfaStructs.putInt(attr, SqDepthAttr.MAX_INLINE_DATA, notNegative(inlineData));
-      int[] depth = {0};
-      Core.of(context)
-          .whileOpen(
-              () ->
-                  depth[0] =
-                      libefa.efadv_get_max_sq_depth(
-                          address(context), attr.address(), SqDepthAttr.SIZE));
-      return depth("efadv_get_max_sq_depth", depth[0]);
+      return depth(
+          "efadv_get_max_sq_depth",
+          () -> libefa.efadv_get_max_sq_depth(address(context), attr.address(), SqDepthAttr.SIZE));
     }
   }
 
   /**
-   * Returns the number of receive requests that a queue pair can have: {@code
-   * efadv_get_max_rq_depth}.
+   * {@return the number of receive requests that a queue pair can have: {@code
+   * efadv_get_max_rq_depth}}
    *
    * @param sges the SGEs of each receive request, at least 1
-   * @return the number
    * @throws VerbsException EINVAL if there are more SGEs than the device supports, EOPNOTSUPP
    *     before rdma-core 63
    */
@@ -223,25 +175,22 @@ public final class EfaDevice {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = EfaStructs.allocate(arena, RqDepthAttr.SIZE);
       EfaStructs.putInt(attr, RqDepthAttr.MAX_RECV_SGE, sges);
-      int[] depth = {0};
-      Core.of(context)
-          .whileOpen(
-              () ->
-                  depth[0] =
-                      libefa.efadv_get_max_rq_depth(
-                          address(context), attr.address(), RqDepthAttr.SIZE));
-      return depth("efadv_get_max_rq_depth", depth[0]);
+      return depth(
+          "efadv_get_max_rq_depth",
+          () -> libefa.efadv_get_max_rq_depth(address(context), attr.address(), RqDepthAttr.SIZE));
     }
   }
 
-  private static int depth(String function, int result) {
-    if (result < 0) {
+  private int depth(String function, IntSupplier query) {
+    int[] depth = {0};
+    Core.of(context).whileOpen(() -> depth[0] = query.getAsInt());
+    if (depth[0] < 0) {
       throw new VerbsException(
           function,
-          -result,
+          -depth[0],
           "a number of SGEs or the inline data exceeds the limits of the device");
     }
-    return result;
+    return depth[0];
   }
 
   private static int notNegative(int value) {
@@ -252,24 +201,22 @@ public final class EfaDevice {
   }
 
   /**
-   * Returns a builder of an SRD queue pair, which calls {@code efadv_create_qp_ex}. All its send
+   * {@return a builder of an SRD queue pair, which calls {@code efadv_create_qp_ex}} All its send
    * requests are signaled. It can post sends, and the RDMA operations of the device.
    *
    * @param domain a protection domain of this context
    * @param flags options
-   * @return the builder
    */
   public QueuePairBuilder queuePair(ProtectionDomain domain, EfaQueuePairFlag... flags) {
     return queuePair(domain, 0, flags);
   }
 
   /**
-   * Returns a builder of an SRD queue pair with a service level.
+   * {@return a builder of an SRD queue pair with a service level}
    *
    * @param domain a protection domain of this context
    * @param serviceLevel 0 for the default, up to 255
    * @param flags options
-   * @return the builder
    */
   public QueuePairBuilder queuePair(
       ProtectionDomain domain, int serviceLevel, EfaQueuePairFlag... flags) {
@@ -277,17 +224,12 @@ public final class EfaDevice {
     if (serviceLevel < 0 || serviceLevel > 255) {
       throw new IllegalArgumentException("service level must be 0 to 255: " + serviceLevel);
     }
-    int mask = 0;
-    for (EfaQueuePairFlag flag : flags) {
-      mask |= flag.bit();
-    }
-    int flagMask = mask;
     LongUnaryOperator creation =
         attributes -> {
           try (Arena arena = Arena.ofConfined()) {
             MemorySegment attr = EfaStructs.allocate(arena, QpInitAttr.SIZE);
             EfaStructs.putInt(attr, QpInitAttr.DRIVER_QP_TYPE, QpInitAttr.SRD);
-            attr.set(ValueLayout.JAVA_SHORT, QpInitAttr.FLAGS, (short) flagMask);
+            attr.set(ValueLayout.JAVA_SHORT, QpInitAttr.FLAGS, (short) NativeFlag.mask(flags));
             attr.set(ValueLayout.JAVA_BYTE, QpInitAttr.SL, (byte) serviceLevel);
             return libefa.efadv_create_qp_ex(
                 address(context), attributes, attr.address(), QpInitAttr.SIZE);
@@ -306,10 +248,10 @@ public final class EfaDevice {
   private SendOperation[] operations() {
     List<SendOperation> operations =
         new ArrayList<>(List.of(SendOperation.SEND, SendOperation.SEND_WITH_IMM));
-    if (capabilities.contains(EfaCapability.RDMA_READ)) {
+    if (capabilities().contains(EfaCapability.RDMA_READ)) {
       operations.add(SendOperation.RDMA_READ);
     }
-    if (capabilities.contains(EfaCapability.RDMA_WRITE)) {
+    if (capabilities().contains(EfaCapability.RDMA_WRITE)) {
       operations.add(SendOperation.RDMA_WRITE);
       operations.add(SendOperation.RDMA_WRITE_WITH_IMM);
     }
@@ -324,22 +266,22 @@ public final class EfaDevice {
               "an SRD queue pair of "
                   + context.device()
                   + " has at most "
-                  + maxSendRequests
+                  + maxSendRequests()
                   + " send requests with "
-                  + maxSendSges
+                  + maxSendSges()
                   + " SGEs and "
-                  + maxInlineData
+                  + maxInlineData()
                   + " bytes of inline data, "
-                  + maxReceiveRequests
+                  + maxReceiveRequests()
                   + " receive requests with "
-                  + maxReceiveSges
+                  + maxReceiveSges()
                   + " SGEs, and no shared receive queue");
       case Errno.EOPNOTSUPP ->
           Explanation.add(
               e,
               context.device()
                   + " has "
-                  + capabilities
+                  + capabilities()
                   + ", which does not suit the flags "
                   + List.of(flags)
                   + " or the send operations");
@@ -358,8 +300,8 @@ public final class EfaDevice {
   public EfaCompletionQueue createCompletionQueue(
       CompletionQueue.Builder builder, CompletionField... fields) {
     long mask =
-        (capabilities.contains(EfaCapability.CQ_WITH_SGID) ? CqInitAttr.WITH_SGID : 0)
-            | (capabilities.contains(EfaCapability.UNSOLICITED_WRITE_RECV)
+        (capabilities().contains(EfaCapability.CQ_WITH_SGID) ? CqInitAttr.WITH_SGID : 0)
+            | (capabilities().contains(EfaCapability.UNSOLICITED_WRITE_RECV)
                 ? CqInitAttr.WITH_IS_UNSOLICITED
                 : 0);
     ExtendedCompletionQueue queue =
@@ -379,11 +321,11 @@ public final class EfaDevice {
   }
 
   /**
-   * Returns the number of an address handle in the device: {@code efadv_query_ah}. Completions of
-   * receive requests report it as {@linkplain dev.verbena.verbs.Completions#sourceLid source LID}.
+   * {@return the number of an address handle in the device: {@code ahn} of {@code efadv_query_ah}}
+   * Completions of receive requests report it as {@linkplain
+   * dev.verbena.verbs.Completions#sourceLid source LID}.
    *
    * @param handle an address handle of this context
-   * @return {@code ahn}
    */
   public int number(AddressHandle handle) {
     Core.requireSame(context, handle, handle.domain().context());
@@ -396,10 +338,9 @@ public final class EfaDevice {
   }
 
   /**
-   * Returns by which interconnects the device reaches a memory region: {@code efadv_query_mr}.
+   * {@return by which interconnects the device reaches a memory region: {@code efadv_query_mr}}
    *
    * @param region a memory region of this context
-   * @return the interconnects
    * @throws VerbsException EOPNOTSUPP before rdma-core 50 or Linux 6.8
    */
   public EfaInterconnects interconnects(MemoryRegion region) {

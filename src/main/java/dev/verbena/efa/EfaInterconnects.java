@@ -17,29 +17,17 @@ public final class EfaInterconnects {
     this.rdmaReceive = rdmaReceive;
   }
 
-  /**
-   * Returns the interconnect of received messages.
-   *
-   * @return its number, if known
-   */
+  /** {@return the number of the interconnect of received messages, if known} */
   public OptionalInt receive() {
     return receive;
   }
 
-  /**
-   * Returns the interconnect of RDMA reads of this side.
-   *
-   * @return its number, if known
-   */
+  /** {@return the number of the interconnect of RDMA reads of this side, if known} */
   public OptionalInt rdmaRead() {
     return rdmaRead;
   }
 
-  /**
-   * Returns the interconnect of RDMA writes of the remote side.
-   *
-   * @return its number, if known
-   */
+  /** {@return the number of the interconnect of RDMA writes of the remote side, if known} */
   public OptionalInt rdmaReceive() {
     return rdmaReceive;
   }

@@ -1,10 +1,12 @@
 package dev.verbena.efa;
 
+import dev.verbena.NativeFlag;
+
 /**
  * An option of an SRD queue pair: the flags of {@code efadv_qp_init_attr}, whose names have the
  * prefix {@code EFADV_QP_FLAGS_}.
  */
-public enum EfaQueuePairFlag {
+public enum EfaQueuePairFlag implements NativeFlag {
   /**
    * RDMA writes with immediate data of the remote side consume no receive request here: their
    * completions are unsolicited, and have no id.
@@ -19,7 +21,8 @@ public enum EfaQueuePairFlag {
     this.bit = bit;
   }
 
-  int bit() {
+  @Override
+  public long bit() {
     return bit;
   }
 }

@@ -223,12 +223,12 @@ public final class EspTransform {
   private MemorySegment allocateEncapsulation(Arena arena) {
     MemorySegment next = MemorySegment.NULL;
     for (FlowMatch header : encapsulation.reversed()) {
-      MemorySegment values = arena.allocate(header.values().byteSize(), Long.BYTES);
-      values.copyFrom(header.values());
+      MemorySegment fields = header.spec().fields();
+      MemorySegment values = arena.allocate(fields.byteSize(), Long.BYTES).copyFrom(fields);
       MemorySegment encap = ib_uverbs_flow_action_esp_encap.allocate(arena);
       ib_uverbs_flow_action_esp_encap.val_ptr(encap, values);
       ib_uverbs_flow_action_esp_encap.len(encap, (short) values.byteSize());
-      ib_uverbs_flow_action_esp_encap.type(encap, (short) header.type());
+      ib_uverbs_flow_action_esp_encap.type(encap, (short) header.spec().type());
       ib_uverbs_flow_action_esp_encap.next_ptr(encap, next);
       next = encap;
     }

@@ -62,11 +62,7 @@ public final class FlowAction extends Resource {
     }
   }
 
-  /**
-   * Returns the context of the action.
-   *
-   * @return the context
-   */
+  /** {@return the context of the action} */
   public Context context() {
     return context;
   }

@@ -141,11 +141,7 @@ public final class FlowCounters extends Resource {
     }
   }
 
-  /**
-   * Returns the context of the counters.
-   *
-   * @return the context
-   */
+  /** {@return the context of the counters} */
   public Context context() {
     return context;
   }

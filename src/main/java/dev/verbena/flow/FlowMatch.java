@@ -2,12 +2,9 @@ package dev.verbena.flow;
 
 import dev.verbena.address.EthernetAddress;
 import dev.verbena.internal.Ranges;
-import dev.verbena.raw.ibv_flow_esp_filter;
 import dev.verbena.raw.ibv_flow_eth_filter;
-import dev.verbena.raw.ibv_flow_gre_filter;
 import dev.verbena.raw.ibv_flow_ipv4_ext_filter;
 import dev.verbena.raw.ibv_flow_ipv6_filter;
-import dev.verbena.raw.ibv_flow_mpls_filter;
 import dev.verbena.raw.ibv_flow_spec_esp;
 import dev.verbena.raw.ibv_flow_spec_eth;
 import dev.verbena.raw.ibv_flow_spec_gre;
@@ -17,14 +14,12 @@ import dev.verbena.raw.ibv_flow_spec_ipv6;
 import dev.verbena.raw.ibv_flow_spec_mpls;
 import dev.verbena.raw.ibv_flow_spec_tcp_udp;
 import dev.verbena.raw.ibv_flow_spec_tunnel;
-import dev.verbena.raw.ibv_flow_tcp_udp_filter;
-import dev.verbena.raw.ibv_flow_tunnel_filter;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.GroupLayout;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.net.Inet4Address;
 import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.util.function.Function;
 
 /**
  * A header that the packets of a {@linkplain FlowRule flow rule} must have, and the values of its
@@ -35,213 +30,165 @@ import java.net.Inet6Address;
  * order.
  */
 public abstract sealed class FlowMatch {
-  private static final int ALL = -1;
-  private static final int BYTE = 0xff;
-  private static final int SHORT = 0xffff;
+  private final FlowSpec spec;
 
-  private final int type;
-  private final long val;
-  private final long mask;
-  private final long filterSize;
-  private final MemorySegment spec;
-
-  private FlowMatch(int type, GroupLayout layout, long val, long mask, GroupLayout filter) {
-    this.type = type;
-    this.val = val;
-    this.mask = mask;
-    this.filterSize = filter.byteSize();
-    // An array of longs, so that the alignments of C hold in it.
-    this.spec =
-        MemorySegment.ofArray(new long[(int) Math.ceilDiv(layout.byteSize(), Long.BYTES)])
-            .asSlice(0, layout.byteSize());
-    ibv_flow_spec_eth.type(spec, type);
-    ibv_flow_spec_eth.size(spec, (short) layout.byteSize());
+  private FlowMatch(int type, GroupLayout layout) {
+    this.spec = FlowSpec.of(type, layout);
   }
 
-  long size() {
-    return spec.byteSize();
+  FlowSpec spec() {
+    return spec;
   }
 
-  /** Writes the specification, for the packet itself or for the inner packet of a tunnel. */
-  void writeTo(MemorySegment target, boolean inner) {
-    target.copyFrom(spec);
-    ibv_flow_spec_eth.type(target, inner ? type | rdma_h.IBV_FLOW_SPEC_INNER() : type);
+  final void number(FlowField field, int value, int mask) {
+    spec.set(field.offset(), field.value(value), field.mask(mask));
   }
 
-  int type() {
-    return type;
-  }
-
-  /** Returns the fields, without type, size and mask. */
-  MemorySegment values() {
-    return spec.asSlice(val, filterSize);
-  }
-
-  /** Sets a number of at most 31 bits and its mask, in network byte order. */
-  final void number(long field, int bytes, int bits, int value, int mask, String what) {
-    number(
-        field,
-        bytes,
-        Ranges.bits(value, bits, what),
-        Ranges.bits(mask, bits, "the mask of " + what));
-  }
-
-  /** Sets a number and its mask, in network byte order. */
-  final void number(long field, int bytes, int value, int bits) {
-    byte[] number = new byte[bytes];
-    byte[] compared = new byte[bytes];
-    for (int i = 0; i < bytes; i++) {
-      int shift = Byte.SIZE * (bytes - 1 - i);
-      number[i] = (byte) (value >>> shift);
-      compared[i] = (byte) (bits >>> shift);
-    }
-    bytes(field, number, compared);
-  }
-
-  /** Sets bytes and their mask. The kernel's driver of mlx5 refuses values outside of the mask. */
-  final void bytes(long field, byte[] value, byte[] bits) {
-    for (int i = 0; i < value.length; i++) {
-      spec.set(ValueLayout.JAVA_BYTE, val + field + i, (byte) (value[i] & bits[i]));
-      spec.set(ValueLayout.JAVA_BYTE, mask + field + i, bits[i]);
-    }
-  }
-
-  /**
-   * Returns a match of an Ethernet header.
-   *
-   * @return a match of all such headers
-   */
+  /** {@return a match of all Ethernet headers} */
   public static Ethernet ethernet() {
     return new Ethernet();
   }
 
-  /**
-   * Returns a match of an IPv4 header.
-   *
-   * @return a match of all such headers
-   */
+  /** {@return a match of all IPv4 headers} */
   public static Ipv4 ipv4() {
     return new Ipv4();
   }
 
-  /**
-   * Returns a match of an IPv6 header.
-   *
-   * @return a match of all such headers
-   */
+  /** {@return a match of all IPv6 headers} */
   public static Ipv6 ipv6() {
     return new Ipv6();
   }
 
-  /**
-   * Returns a match of a UDP header. To match every UDP packet, match the protocol of the IP header
-   * instead.
-   *
-   * @return a match of all such headers
-   */
+  /** {@return a match of all UDP headers} */
   public static Ports udp() {
     return new Ports(rdma_h.IBV_FLOW_SPEC_UDP());
   }
 
-  /**
-   * Returns a match of a TCP header. To match every TCP packet, match the protocol of the IP header
-   * instead.
-   *
-   * @return a match of all such headers
-   */
+  /** {@return a match of all TCP headers} */
   public static Ports tcp() {
     return new Ports(rdma_h.IBV_FLOW_SPEC_TCP());
   }
 
-  /**
-   * Returns a match of an ESP header.
-   *
-   * @return a match of all such headers
-   */
+  /** {@return a match of all ESP headers} */
   public static Esp esp() {
     return new Esp();
   }
 
-  /**
-   * Returns a match of a VXLAN header.
-   *
-   * @return a match of all such headers
-   */
+  /** {@return a match of all VXLAN headers} */
   public static Vxlan vxlan() {
     return new Vxlan();
   }
 
-  /**
-   * Returns a match of a GRE header.
-   *
-   * @return a match of all such headers
-   */
+  /** {@return a match of all GRE headers} */
   public static Gre gre() {
     return new Gre();
   }
 
-  /**
-   * Returns a match of an MPLS label.
-   *
-   * @return a match of all MPLS labels
-   */
+  /** {@return a match of all MPLS labels} */
   public static Mpls mpls() {
     return new Mpls();
   }
 
-  /** An Ethernet header: {@code struct ibv_flow_spec_eth}. */
-  public static final class Ethernet extends FlowMatch {
-    private Ethernet() {
-      super(
-          rdma_h.IBV_FLOW_SPEC_ETH(),
-          ibv_flow_spec_eth.layout(),
-          ibv_flow_spec_eth.val$offset(),
-          ibv_flow_spec_eth.mask$offset(),
-          ibv_flow_eth_filter.layout());
+  /**
+   * A header with the addresses of a packet's source and destination.
+   *
+   * @param <A> the class of the addresses
+   * @param <T> the class of the header
+   */
+  public abstract static sealed class Addresses<A, T extends Addresses<A, T>> extends FlowMatch {
+    private final long source;
+    private final long destination;
+    private final Function<A, byte[]> toBytes;
+
+    private Addresses(
+        int type, GroupLayout layout, long source, long destination, Function<A, byte[]> toBytes) {
+      super(type, layout);
+      this.source = source;
+      this.destination = destination;
+      this.toBytes = toBytes;
     }
 
-    /**
-     * Matches the destination address.
-     *
-     * @param address the MAC address
-     * @return this
-     */
-    public Ethernet destination(EthernetAddress address) {
-      return destination(address, EthernetAddress.BROADCAST);
-    }
-
-    /**
-     * Matches some bits of the destination address.
-     *
-     * @param address the MAC address
-     * @param mask the bits that are compared
-     * @return this
-     */
-    public Ethernet destination(EthernetAddress address, EthernetAddress mask) {
-      bytes(ibv_flow_eth_filter.dst_mac$offset(), address.toBytes(), mask.toBytes());
-      return this;
+    @SuppressWarnings("unchecked") // Each of its classes is its own T.
+    private T address(long offset, A address, byte[] mask) {
+      super.spec().set((int) offset, toBytes.apply(address), mask);
+      return (T) this;
     }
 
     /**
      * Matches the source address.
      *
-     * @param address the MAC address
+     * @param address an address
      * @return this
      */
-    public Ethernet source(EthernetAddress address) {
-      return source(address, EthernetAddress.BROADCAST);
+    public final T source(A address) {
+      return source(address, toBytes.apply(address).length * Byte.SIZE);
+    }
+
+    /**
+     * Matches the source network.
+     *
+     * @param address an address of it
+     * @param prefix the length of the network prefix in bits
+     * @return this
+     */
+    public final T source(A address, int prefix) {
+      return address(source, address, FlowSpec.prefixMask(toBytes.apply(address).length, prefix));
     }
 
     /**
      * Matches some bits of the source address.
      *
-     * @param address the MAC address
+     * @param address an address
      * @param mask the bits that are compared
      * @return this
      */
-    public Ethernet source(EthernetAddress address, EthernetAddress mask) {
-      bytes(ibv_flow_eth_filter.src_mac$offset(), address.toBytes(), mask.toBytes());
-      return this;
+    public final T source(A address, A mask) {
+      return address(source, address, toBytes.apply(mask));
+    }
+
+    /**
+     * Matches the destination address.
+     *
+     * @param address an address
+     * @return this
+     */
+    public final T destination(A address) {
+      return destination(address, toBytes.apply(address).length * Byte.SIZE);
+    }
+
+    /**
+     * Matches the destination network.
+     *
+     * @param address an address of it
+     * @param prefix the length of the network prefix in bits
+     * @return this
+     */
+    public final T destination(A address, int prefix) {
+      return address(
+          destination, address, FlowSpec.prefixMask(toBytes.apply(address).length, prefix));
+    }
+
+    /**
+     * Matches some bits of the destination address.
+     *
+     * @param address an address
+     * @param mask the bits that are compared
+     * @return this
+     */
+    public final T destination(A address, A mask) {
+      return address(destination, address, toBytes.apply(mask));
+    }
+  }
+
+  /** An Ethernet header: {@code struct ibv_flow_spec_eth}. */
+  public static final class Ethernet extends Addresses<EthernetAddress, Ethernet> {
+    private Ethernet() {
+      super(
+          rdma_h.IBV_FLOW_SPEC_ETH(),
+          ibv_flow_spec_eth.layout(),
+          ibv_flow_eth_filter.src_mac$offset(),
+          ibv_flow_eth_filter.dst_mac$offset(),
+          EthernetAddress::toBytes);
     }
 
     /**
@@ -251,7 +198,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ethernet type(int type) {
-      return type(type, SHORT);
+      return type(type, FlowField.ETHER_TYPE.ones());
     }
 
     /**
@@ -262,13 +209,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ethernet type(int type, int mask) {
-      number(
-          ibv_flow_eth_filter.ether_type$offset(),
-          Short.BYTES,
-          Short.SIZE,
-          type,
-          mask,
-          "an EtherType");
+      number(FlowField.ETHER_TYPE, type, mask);
       return this;
     }
 
@@ -279,7 +220,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ethernet vlan(int tag) {
-      return vlan(tag, SHORT);
+      return vlan(tag, FlowField.VLAN_TAG.ones());
     }
 
     /**
@@ -290,8 +231,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ethernet vlan(int tag, int mask) {
-      long field = ibv_flow_eth_filter.vlan_tag$offset();
-      number(field, Short.BYTES, Short.SIZE, tag, mask, "a VLAN tag");
+      number(FlowField.VLAN_TAG, tag, mask);
       return this;
     }
   }
@@ -300,16 +240,14 @@ public abstract sealed class FlowMatch {
    * An IPv4 header: {@code struct ibv_flow_spec_ipv4}, or {@code struct ibv_flow_spec_ipv4_ext} if
    * fields that only it has are matched.
    */
-  public static final class Ipv4 extends FlowMatch {
-    private boolean addressesOnly = true;
-
+  public static final class Ipv4 extends Addresses<Inet4Address, Ipv4> {
     private Ipv4() {
       super(
           rdma_h.IBV_FLOW_SPEC_IPV4_EXT(),
           ibv_flow_spec_ipv4_ext.layout(),
-          ibv_flow_spec_ipv4_ext.val$offset(),
-          ibv_flow_spec_ipv4_ext.mask$offset(),
-          ibv_flow_ipv4_ext_filter.layout());
+          ibv_flow_ipv4_ext_filter.src_ip$offset(),
+          ibv_flow_ipv4_ext_filter.dst_ip$offset(),
+          InetAddress::getAddress);
     }
 
     /**
@@ -319,42 +257,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 source(int address) {
-      number(ibv_flow_ipv4_ext_filter.src_ip$offset(), Integer.BYTES, address, ALL);
-      return this;
-    }
-
-    /**
-     * Matches the source address.
-     *
-     * @param address an address
-     * @return this
-     */
-    public Ipv4 source(Inet4Address address) {
-      return source(address, Integer.SIZE);
-    }
-
-    /**
-     * Matches the source network.
-     *
-     * @param address an address of it
-     * @param prefix the length of the network prefix in bits
-     * @return this
-     */
-    public Ipv4 source(Inet4Address address, int prefix) {
-      byte[] mask = prefixMask(Integer.BYTES, prefix);
-      bytes(ibv_flow_ipv4_ext_filter.src_ip$offset(), address.getAddress(), mask);
-      return this;
-    }
-
-    /**
-     * Matches some bits of the source address.
-     *
-     * @param address an address
-     * @param mask the bits that are compared
-     * @return this
-     */
-    public Ipv4 source(Inet4Address address, Inet4Address mask) {
-      bytes(ibv_flow_ipv4_ext_filter.src_ip$offset(), address.getAddress(), mask.getAddress());
+      number(FlowField.IPV4_SOURCE, address, FlowField.IPV4_SOURCE.ones());
       return this;
     }
 
@@ -365,42 +268,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 destination(int address) {
-      number(ibv_flow_ipv4_ext_filter.dst_ip$offset(), Integer.BYTES, address, ALL);
-      return this;
-    }
-
-    /**
-     * Matches the destination address.
-     *
-     * @param address an address
-     * @return this
-     */
-    public Ipv4 destination(Inet4Address address) {
-      return destination(address, Integer.SIZE);
-    }
-
-    /**
-     * Matches the destination network.
-     *
-     * @param address an address of it
-     * @param prefix the length of the network prefix in bits
-     * @return this
-     */
-    public Ipv4 destination(Inet4Address address, int prefix) {
-      byte[] mask = prefixMask(Integer.BYTES, prefix);
-      bytes(ibv_flow_ipv4_ext_filter.dst_ip$offset(), address.getAddress(), mask);
-      return this;
-    }
-
-    /**
-     * Matches some bits of the destination address.
-     *
-     * @param address an address
-     * @param mask the bits that are compared
-     * @return this
-     */
-    public Ipv4 destination(Inet4Address address, Inet4Address mask) {
-      bytes(ibv_flow_ipv4_ext_filter.dst_ip$offset(), address.getAddress(), mask.getAddress());
+      number(FlowField.IPV4_DESTINATION, address, FlowField.IPV4_DESTINATION.ones());
       return this;
     }
 
@@ -411,7 +279,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 protocol(int protocol) {
-      return protocol(protocol, BYTE);
+      return protocol(protocol, FlowField.IPV4_PROTOCOL.ones());
     }
 
     /**
@@ -422,7 +290,8 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 protocol(int protocol, int mask) {
-      return more(ibv_flow_ipv4_ext_filter.proto$offset(), protocol, mask, "a protocol");
+      number(FlowField.IPV4_PROTOCOL, protocol, mask);
+      return this;
     }
 
     /**
@@ -432,7 +301,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 typeOfService(int tos) {
-      return typeOfService(tos, BYTE);
+      return typeOfService(tos, FlowField.IPV4_TYPE_OF_SERVICE.ones());
     }
 
     /**
@@ -443,7 +312,8 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 typeOfService(int tos, int mask) {
-      return more(ibv_flow_ipv4_ext_filter.tos$offset(), tos, mask, "a type of service");
+      number(FlowField.IPV4_TYPE_OF_SERVICE, tos, mask);
+      return this;
     }
 
     /**
@@ -453,7 +323,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 timeToLive(int ttl) {
-      return timeToLive(ttl, BYTE);
+      return timeToLive(ttl, FlowField.IPV4_TIME_TO_LIVE.ones());
     }
 
     /**
@@ -464,7 +334,8 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 timeToLive(int ttl, int mask) {
-      return more(ibv_flow_ipv4_ext_filter.ttl$offset(), ttl, mask, "a time to live");
+      number(FlowField.IPV4_TIME_TO_LIVE, ttl, mask);
+      return this;
     }
 
     /**
@@ -474,7 +345,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 flags(int flags) {
-      return flags(flags, BYTE);
+      return flags(flags, FlowField.IPV4_FLAGS.ones());
     }
 
     /**
@@ -485,124 +356,27 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv4 flags(int flags, int mask) {
-      return more(ibv_flow_ipv4_ext_filter.flags$offset(), flags, mask, "a set of flags");
-    }
-
-    private Ipv4 more(long field, int value, int mask, String what) {
-      number(field, Byte.BYTES, Byte.SIZE, value, mask, what);
-      addressesOnly &= mask == 0;
+      number(FlowField.IPV4_FLAGS, flags, mask);
       return this;
-    }
-
-    @Override
-    int type() {
-      return addressesOnly ? rdma_h.IBV_FLOW_SPEC_IPV4() : super.type();
-    }
-
-    @Override
-    long size() {
-      return addressesOnly ? ibv_flow_spec_ipv4.sizeof() : super.size();
     }
 
     /** Every device supports the short form, which begins with the same fields. */
     @Override
-    void writeTo(MemorySegment target, boolean inner) {
-      if (!addressesOnly) {
-        super.writeTo(target, inner);
-        return;
-      }
-      long filter = ibv_flow_spec_ipv4.mask$offset() - ibv_flow_spec_ipv4.val$offset();
-      MemorySegment whole = MemorySegment.ofArray(new long[(int) super.size()]);
-      super.writeTo(whole.asSlice(0, super.size()), inner);
-      ibv_flow_spec_ipv4.type(target, type() | (inner ? rdma_h.IBV_FLOW_SPEC_INNER() : 0));
-      ibv_flow_spec_ipv4.size(target, (short) size());
-      ibv_flow_spec_ipv4.val(target, whole.asSlice(ibv_flow_spec_ipv4_ext.val$offset(), filter));
-      ibv_flow_spec_ipv4.mask(target, whole.asSlice(ibv_flow_spec_ipv4_ext.mask$offset(), filter));
+    FlowSpec spec() {
+      return super.spec().shortest(rdma_h.IBV_FLOW_SPEC_IPV4(), ibv_flow_spec_ipv4.layout());
     }
   }
 
   /** An IPv6 header: {@code struct ibv_flow_spec_ipv6}. */
-  public static final class Ipv6 extends FlowMatch {
-    private static final int ADDRESS = 16;
-    private static final int FLOW_LABEL_BITS = 20;
+  public static final class Ipv6 extends Addresses<Inet6Address, Ipv6> {
 
     private Ipv6() {
       super(
           rdma_h.IBV_FLOW_SPEC_IPV6(),
           ibv_flow_spec_ipv6.layout(),
-          ibv_flow_spec_ipv6.val$offset(),
-          ibv_flow_spec_ipv6.mask$offset(),
-          ibv_flow_ipv6_filter.layout());
-    }
-
-    /**
-     * Matches the source address.
-     *
-     * @param address an address
-     * @return this
-     */
-    public Ipv6 source(Inet6Address address) {
-      return source(address, ADDRESS * Byte.SIZE);
-    }
-
-    /**
-     * Matches the source network.
-     *
-     * @param address an address of it
-     * @param prefix the length of the network prefix in bits
-     * @return this
-     */
-    public Ipv6 source(Inet6Address address, int prefix) {
-      bytes(
-          ibv_flow_ipv6_filter.src_ip$offset(), address.getAddress(), prefixMask(ADDRESS, prefix));
-      return this;
-    }
-
-    /**
-     * Matches some bits of the source address.
-     *
-     * @param address an address
-     * @param mask the bits that are compared
-     * @return this
-     */
-    public Ipv6 source(Inet6Address address, Inet6Address mask) {
-      bytes(ibv_flow_ipv6_filter.src_ip$offset(), address.getAddress(), mask.getAddress());
-      return this;
-    }
-
-    /**
-     * Matches the destination address.
-     *
-     * @param address an address
-     * @return this
-     */
-    public Ipv6 destination(Inet6Address address) {
-      return destination(address, ADDRESS * Byte.SIZE);
-    }
-
-    /**
-     * Matches the destination network.
-     *
-     * @param address an address of it
-     * @param prefix the length of the network prefix in bits
-     * @return this
-     */
-    public Ipv6 destination(Inet6Address address, int prefix) {
-      bytes(
-          ibv_flow_ipv6_filter.dst_ip$offset(), address.getAddress(), prefixMask(ADDRESS, prefix));
-      return this;
-    }
-
-    /**
-     * Matches some bits of the destination address.
-     *
-     * @param address an address
-     * @param mask the bits that are compared
-     * @return this
-     */
-    public Ipv6 destination(Inet6Address address, Inet6Address mask) {
-      bytes(ibv_flow_ipv6_filter.dst_ip$offset(), address.getAddress(), mask.getAddress());
-      return this;
+          ibv_flow_ipv6_filter.src_ip$offset(),
+          ibv_flow_ipv6_filter.dst_ip$offset(),
+          InetAddress::getAddress);
     }
 
     /**
@@ -612,7 +386,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv6 flowLabel(int label) {
-      return flowLabel(label, (1 << FLOW_LABEL_BITS) - 1);
+      return flowLabel(label, FlowField.IPV6_FLOW_LABEL.ones());
     }
 
     /**
@@ -623,13 +397,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv6 flowLabel(int label, int mask) {
-      number(
-          ibv_flow_ipv6_filter.flow_label$offset(),
-          Integer.BYTES,
-          FLOW_LABEL_BITS,
-          label,
-          mask,
-          "a flow label");
+      number(FlowField.IPV6_FLOW_LABEL, label, mask);
       return this;
     }
 
@@ -640,7 +408,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv6 nextHeader(int protocol) {
-      return nextHeader(protocol, BYTE);
+      return nextHeader(protocol, FlowField.IPV6_NEXT_HEADER.ones());
     }
 
     /**
@@ -651,13 +419,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv6 nextHeader(int protocol, int mask) {
-      number(
-          ibv_flow_ipv6_filter.next_hdr$offset(),
-          Byte.BYTES,
-          Byte.SIZE,
-          protocol,
-          mask,
-          "a next header");
+      number(FlowField.IPV6_NEXT_HEADER, protocol, mask);
       return this;
     }
 
@@ -668,7 +430,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv6 trafficClass(int trafficClass) {
-      return trafficClass(trafficClass, BYTE);
+      return trafficClass(trafficClass, FlowField.IPV6_TRAFFIC_CLASS.ones());
     }
 
     /**
@@ -679,13 +441,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv6 trafficClass(int trafficClass, int mask) {
-      number(
-          ibv_flow_ipv6_filter.traffic_class$offset(),
-          Byte.BYTES,
-          Byte.SIZE,
-          trafficClass,
-          mask,
-          "a traffic class");
+      number(FlowField.IPV6_TRAFFIC_CLASS, trafficClass, mask);
       return this;
     }
 
@@ -696,7 +452,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv6 hopLimit(int limit) {
-      return hopLimit(limit, BYTE);
+      return hopLimit(limit, FlowField.IPV6_HOP_LIMIT.ones());
     }
 
     /**
@@ -707,38 +463,18 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ipv6 hopLimit(int limit, int mask) {
-      number(
-          ibv_flow_ipv6_filter.hop_limit$offset(),
-          Byte.BYTES,
-          Byte.SIZE,
-          limit,
-          mask,
-          "a hop limit");
+      number(FlowField.IPV6_HOP_LIMIT, limit, mask);
       return this;
     }
   }
 
-  private static byte[] prefixMask(int bytes, int prefix) {
-    if (prefix < 0 || prefix > bytes * Byte.SIZE) {
-      throw new IllegalArgumentException(
-          "a prefix of " + prefix + " bits in an address of " + bytes + " bytes");
-    }
-    byte[] mask = new byte[bytes];
-    for (int i = 0; i < prefix; i++) {
-      mask[i / Byte.SIZE] |= (byte) (0x80 >>> (i % Byte.SIZE));
-    }
-    return mask;
-  }
-
-  /** A TCP or UDP header: {@code struct ibv_flow_spec_tcp_udp}. */
+  /**
+   * A TCP or UDP header: {@code struct ibv_flow_spec_tcp_udp}. To match every TCP or UDP packet,
+   * match the protocol of the IP header instead.
+   */
   public static final class Ports extends FlowMatch {
     private Ports(int type) {
-      super(
-          type,
-          ibv_flow_spec_tcp_udp.layout(),
-          ibv_flow_spec_tcp_udp.val$offset(),
-          ibv_flow_spec_tcp_udp.mask$offset(),
-          ibv_flow_tcp_udp_filter.layout());
+      super(type, ibv_flow_spec_tcp_udp.layout());
     }
 
     /**
@@ -748,7 +484,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ports destination(int port) {
-      return destination(port, SHORT);
+      return destination(port, FlowField.DESTINATION_PORT.ones());
     }
 
     /**
@@ -759,8 +495,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ports destination(int port, int mask) {
-      number(
-          ibv_flow_tcp_udp_filter.dst_port$offset(), Short.BYTES, Short.SIZE, port, mask, "a port");
+      number(FlowField.DESTINATION_PORT, port, mask);
       return this;
     }
 
@@ -771,7 +506,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ports source(int port) {
-      return source(port, SHORT);
+      return source(port, FlowField.SOURCE_PORT.ones());
     }
 
     /**
@@ -782,8 +517,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Ports source(int port, int mask) {
-      number(
-          ibv_flow_tcp_udp_filter.src_port$offset(), Short.BYTES, Short.SIZE, port, mask, "a port");
+      number(FlowField.SOURCE_PORT, port, mask);
       return this;
     }
   }
@@ -791,12 +525,7 @@ public abstract sealed class FlowMatch {
   /** An ESP header: {@code struct ibv_flow_spec_esp}. */
   public static final class Esp extends FlowMatch {
     private Esp() {
-      super(
-          rdma_h.IBV_FLOW_SPEC_ESP(),
-          ibv_flow_spec_esp.layout(),
-          ibv_flow_spec_esp.val$offset(),
-          ibv_flow_spec_esp.mask$offset(),
-          ibv_flow_esp_filter.layout());
+      super(rdma_h.IBV_FLOW_SPEC_ESP(), ibv_flow_spec_esp.layout());
     }
 
     /**
@@ -806,7 +535,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Esp securityParametersIndex(int index) {
-      return securityParametersIndex(index, ALL);
+      return securityParametersIndex(index, FlowField.ESP_INDEX.ones());
     }
 
     /**
@@ -817,7 +546,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Esp securityParametersIndex(int index, int mask) {
-      number(ibv_flow_esp_filter.spi$offset(), Integer.BYTES, index, mask);
+      number(FlowField.ESP_INDEX, index, mask);
       return this;
     }
 
@@ -828,7 +557,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Esp sequence(int number) {
-      return sequence(number, ALL);
+      return sequence(number, FlowField.ESP_SEQUENCE.ones());
     }
 
     /**
@@ -839,23 +568,15 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Esp sequence(int number, int mask) {
-      number(ibv_flow_esp_filter.seq$offset(), Integer.BYTES, number, mask);
+      number(FlowField.ESP_SEQUENCE, number, mask);
       return this;
     }
   }
 
   /** A VXLAN header: {@code struct ibv_flow_spec_tunnel}. */
   public static final class Vxlan extends FlowMatch {
-    /** The kernel refuses a value and a mask with more bits. */
-    private static final int NETWORK_BITS = 24;
-
     private Vxlan() {
-      super(
-          rdma_h.IBV_FLOW_SPEC_VXLAN_TUNNEL(),
-          ibv_flow_spec_tunnel.layout(),
-          ibv_flow_spec_tunnel.val$offset(),
-          ibv_flow_spec_tunnel.mask$offset(),
-          ibv_flow_tunnel_filter.layout());
+      super(rdma_h.IBV_FLOW_SPEC_VXLAN_TUNNEL(), ibv_flow_spec_tunnel.layout());
     }
 
     /**
@@ -865,7 +586,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Vxlan network(int identifier) {
-      return network(identifier, (1 << NETWORK_BITS) - 1);
+      return network(identifier, FlowField.VXLAN_NETWORK.ones());
     }
 
     /**
@@ -876,13 +597,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Vxlan network(int identifier, int mask) {
-      number(
-          ibv_flow_tunnel_filter.tunnel_id$offset(),
-          Integer.BYTES,
-          NETWORK_BITS,
-          identifier,
-          mask,
-          "a VXLAN network identifier");
+      number(FlowField.VXLAN_NETWORK, identifier, mask);
       return this;
     }
   }
@@ -890,12 +605,7 @@ public abstract sealed class FlowMatch {
   /** A GRE header: {@code struct ibv_flow_spec_gre}. */
   public static final class Gre extends FlowMatch {
     private Gre() {
-      super(
-          rdma_h.IBV_FLOW_SPEC_GRE(),
-          ibv_flow_spec_gre.layout(),
-          ibv_flow_spec_gre.val$offset(),
-          ibv_flow_spec_gre.mask$offset(),
-          ibv_flow_gre_filter.layout());
+      super(rdma_h.IBV_FLOW_SPEC_GRE(), ibv_flow_spec_gre.layout());
     }
 
     /**
@@ -905,7 +615,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Gre protocol(int protocol) {
-      return protocol(protocol, SHORT);
+      return protocol(protocol, FlowField.GRE_PROTOCOL.ones());
     }
 
     /**
@@ -916,13 +626,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Gre protocol(int protocol, int mask) {
-      number(
-          ibv_flow_gre_filter.protocol$offset(),
-          Short.BYTES,
-          Short.SIZE,
-          protocol,
-          mask,
-          "a protocol");
+      number(FlowField.GRE_PROTOCOL, protocol, mask);
       return this;
     }
 
@@ -933,7 +637,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Gre key(int key) {
-      return key(key, ALL);
+      return key(key, FlowField.GRE_KEY.ones());
     }
 
     /**
@@ -944,7 +648,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Gre key(int key, int mask) {
-      number(ibv_flow_gre_filter.key$offset(), Integer.BYTES, key, mask);
+      number(FlowField.GRE_KEY, key, mask);
       return this;
     }
 
@@ -956,8 +660,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Gre flags(int flags, int mask) {
-      long field = ibv_flow_gre_filter.c_ks_res0_ver$offset();
-      number(field, Short.BYTES, Short.SIZE, flags, mask, "a set of flags");
+      number(FlowField.GRE_FLAGS, flags, mask);
       return this;
     }
   }
@@ -968,12 +671,7 @@ public abstract sealed class FlowMatch {
     private static final int BEHIND = 12;
 
     private Mpls() {
-      super(
-          rdma_h.IBV_FLOW_SPEC_MPLS(),
-          ibv_flow_spec_mpls.layout(),
-          ibv_flow_spec_mpls.val$offset(),
-          ibv_flow_spec_mpls.mask$offset(),
-          ibv_flow_mpls_filter.layout());
+      super(rdma_h.IBV_FLOW_SPEC_MPLS(), ibv_flow_spec_mpls.layout());
     }
 
     /**
@@ -984,7 +682,7 @@ public abstract sealed class FlowMatch {
      */
     public Mpls label(int label) {
       Ranges.bits(label, LABEL_BITS, "an MPLS label");
-      return entry(label << BEHIND, ALL << BEHIND);
+      return entry(label << BEHIND, -1 << BEHIND);
     }
 
     /**
@@ -995,7 +693,7 @@ public abstract sealed class FlowMatch {
      * @return this
      */
     public Mpls entry(int entry, int mask) {
-      number(ibv_flow_mpls_filter.label$offset(), Integer.BYTES, entry, mask);
+      number(FlowField.MPLS_ENTRY, entry, mask);
       return this;
     }
   }

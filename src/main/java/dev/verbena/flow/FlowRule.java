@@ -47,11 +47,10 @@ public final class FlowRule extends Resource {
   }
 
   /**
-   * Returns a builder of a flow rule whose packets a queue pair receives.
+   * {@return a builder of a flow rule whose packets a queue pair receives}
    *
    * @param queuePair the queue pair
    * @param port the port that the packets arrive at
-   * @return the builder
    */
   public static Builder on(QueuePair queuePair, int port) {
     return new Builder(queuePair, port);
@@ -136,10 +135,11 @@ public final class FlowRule extends Resource {
     /** Copies the header: the caller may change it for another rule. */
     private Builder match(FlowMatch header, boolean inner) {
       // An array of longs, so that the alignments of C hold in it.
-      int longs = (int) Math.ceilDiv(header.size(), Long.BYTES);
-      MemorySegment copy = MemorySegment.ofArray(new long[longs]).asSlice(0, header.size());
-      header.writeTo(copy, inner);
-      specs.add(new Spec(copy.byteSize(), spec -> spec.copyFrom(copy)));
+      long size = header.spec().size();
+      int longs = (int) Math.ceilDiv(size, Long.BYTES);
+      MemorySegment copy = MemorySegment.ofArray(new long[longs]).asSlice(0, size);
+      header.spec().writeTo(copy, inner);
+      specs.add(new Spec(size, spec -> spec.copyFrom(copy)));
       return this;
     }
 
@@ -263,11 +263,7 @@ public final class FlowRule extends Resource {
     }
   }
 
-  /**
-   * Returns the queue pair that receives the packets.
-   *
-   * @return the queue pair
-   */
+  /** {@return the queue pair that receives the packets} */
   public QueuePair queuePair() {
     return queuePair;
   }

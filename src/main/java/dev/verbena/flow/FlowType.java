@@ -20,11 +20,6 @@ public enum FlowType implements NativeConstant {
     this.code = code;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;

@@ -7,9 +7,9 @@ import java.util.stream.Collectors;
  * Logs each control call with its C arguments and result, if the logger {@value #NAME} has level
  * TRACE (FINER in java.util.logging). The data path is not traced.
  */
-public final class CallTrace {
+final class CallTrace {
   /** The name of the logger. */
-  public static final String NAME = "dev.verbena.calls";
+  static final String NAME = "dev.verbena.calls";
 
   private static final System.Logger LOG = System.getLogger(NAME);
 

@@ -69,11 +69,10 @@ public final class Mlx5Device {
   }
 
   /**
-   * Returns the mlx5 device of a context: {@code mlx5dv_is_supported} and {@code
-   * mlx5dv_query_device}.
+   * {@return the mlx5 device of a context: {@code mlx5dv_is_supported} and {@code
+   * mlx5dv_query_device}}
    *
    * @param context a context of a device of mlx5
-   * @return the device
    * @throws VerbsException EOPNOTSUPP if libmlx5 is not the provider of the device, ENOENT if it is
    *     not installed
    */
@@ -97,41 +96,34 @@ public final class Mlx5Device {
     libmlx5.mlx5dv_query_device(context.segment().address(), attr.address());
   }
 
-  /**
-   * Returns the context.
-   *
-   * @return the context
-   */
+  /** {@return the context} */
   public Context context() {
     return context;
   }
 
   /**
-   * Returns the maximum number of outstanding RDMA reads and atomic operations of a DC initiator.
-   *
-   * @return {@code max_dc_rd_atom}; empty before rdma-core 47, or if the kernel does not tell
+   * {@return the maximum number of outstanding RDMA reads and atomic operations of a DC initiator,
+   * {@code max_dc_rd_atom}; empty before rdma-core 47, or if the kernel does not tell}
    */
   public OptionalLong maxDcReadsAsInitiator() {
     return maxDcReadsAsInitiator;
   }
 
   /**
-   * Returns the maximum number of outstanding RDMA reads and atomic operations at a DC target.
-   *
-   * @return {@code max_dc_init_rd_atom}; empty before rdma-core 47, or if the kernel does not tell
+   * {@return the maximum number of outstanding RDMA reads and atomic operations at a DC target,
+   * {@code max_dc_init_rd_atom}; empty before rdma-core 47, or if the kernel does not tell}
    */
   public OptionalLong maxDcReadsAsTarget() {
     return maxDcReadsAsTarget;
   }
 
   /**
-   * Returns a builder of a DC initiator (DCI), which calls {@code mlx5dv_create_qp}. It can post
+   * {@return a builder of a DC initiator (DCI), which calls {@code mlx5dv_create_qp}} It can post
    * sends, RDMA writes and reads, and the atomic operations of the device, each to another target:
    * {@link dev.verbena.verbs.SendRequest#toTarget}. It receives nothing and needs a completion
    * queue for send requests only. {@link dev.verbena.verbs.QueuePair#activate} makes it ready.
    *
    * @param domain a protection domain of this context
-   * @return the builder
    */
   public QueuePairBuilder dcInitiator(ProtectionDomain domain) {
     return builder(domain, QueuePairType.DC_INITIATOR, QpInitAttr.DCI, 0)
@@ -139,13 +131,12 @@ public final class Mlx5Device {
   }
 
   /**
-   * Returns a builder of a DC target (DCT), which calls {@code mlx5dv_create_qp}. It needs a shared
-   * receive queue, and a completion queue for receive requests. {@link
+   * {@return a builder of a DC target (DCT), which calls {@code mlx5dv_create_qp}} It needs a
+   * shared receive queue, and a completion queue for receive requests. {@link
    * dev.verbena.verbs.QueuePair#activate} makes it ready and gives it its number.
    *
    * @param domain a protection domain of this context
    * @param accessKey the DC access key, any number, which requests to this target must contain
-   * @return the builder
    */
   public QueuePairBuilder dcTarget(ProtectionDomain domain, long accessKey) {
     return builder(domain, QueuePairType.DC_TARGET, QpInitAttr.DCT, accessKey);

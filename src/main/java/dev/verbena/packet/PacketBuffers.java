@@ -110,7 +110,7 @@ public final class PacketBuffers implements AutoCloseable {
      * @throws IllegalArgumentException if the region has another size or another protection domain
      */
     public Builder fragment(MemoryRegion region, int length, int padding) {
-      if (region.domain() != domain) {
+      if (!region.domain().equals(domain)) {
         throw new IllegalArgumentException(region + " does not belong to " + domain);
       }
       return add(region, null, length, padding);
@@ -179,29 +179,20 @@ public final class PacketBuffers implements AutoCloseable {
     }
   }
 
-  /**
-   * Returns the number of packets.
-   *
-   * @return the number
-   */
+  /** {@return the number of packets} */
   public int count() {
     return count;
   }
 
-  /**
-   * Returns the number of fragments of each packet.
-   *
-   * @return at least 1
-   */
+  /** {@return the number of fragments of each packet, at least 1} */
   public int fragments() {
     return fragments.length;
   }
 
   /**
-   * Returns the memory region of a fragment of all packets.
+   * {@return the memory region of a fragment of all packets}
    *
    * @param fragment the index of the fragment
-   * @return the region
    */
   public MemoryRegion region(int fragment) {
     return checkedFragment(fragment).region();
@@ -212,22 +203,20 @@ public final class PacketBuffers implements AutoCloseable {
   }
 
   /**
-   * Returns the offset of a fragment in its region.
+   * {@return the offset of a fragment in its region, in bytes}
    *
    * @param packet the index of the packet
    * @param fragment the index of the fragment
-   * @return the offset in bytes
    */
   public long offset(int packet, int fragment) {
     return Objects.checkIndex(packet, count) * checkedFragment(fragment).stride();
   }
 
   /**
-   * Returns the memory of a fragment, without its padding.
+   * {@return the memory of a fragment, without its padding}
    *
    * @param packet the index of the packet
    * @param fragment the index of the fragment
-   * @return the memory
    */
   public MemorySegment fragment(int packet, int fragment) {
     long offset = offset(packet, fragment);

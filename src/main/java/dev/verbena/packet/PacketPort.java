@@ -80,102 +80,66 @@ public final class PacketPort implements AutoCloseable {
   }
 
   /**
-   * Returns a builder of a packet port.
+   * {@return a builder of a packet port}
    *
    * @param device the device
    * @param number the port number, 1 for the first port
-   * @return the builder
    */
   public static PacketPortBuilder on(Device device, int number) {
     return new PacketPortBuilder(device, number);
   }
 
-  /**
-   * Returns the port.
-   *
-   * @return the port
-   */
+  /** {@return the port} */
   public Port port() {
     return port;
   }
 
-  /**
-   * Returns the context.
-   *
-   * @return the context, which is closed with this port
-   */
+  /** {@return the context, which is closed with this port} */
   public Context context() {
     return port.context();
   }
 
-  /**
-   * Returns the protection domain.
-   *
-   * @return the protection domain
-   */
+  /** {@return the protection domain} */
   public ProtectionDomain domain() {
     return queuePair.domain();
   }
 
-  /**
-   * Returns the queue pair, whose capacity is the actual one.
-   *
-   * @return the queue pair
-   */
+  /** {@return the queue pair, whose capacity is the actual one} */
   public QueuePair queuePair() {
     return queuePair;
   }
 
-  /**
-   * Returns the completion queue of the send requests.
-   *
-   * @return a queue with a completion channel of its own
-   */
+  /** {@return the completion queue of the send requests, with a completion channel of its own} */
   public CompletionQueue sendCompletionQueue() {
     return sendQueue;
   }
 
   /**
-   * Returns the completion queue of the receive requests.
-   *
-   * @return a queue with a completion channel of its own
+   * {@return the completion queue of the receive requests, with a completion channel of its own}
    */
   public CompletionQueue receiveCompletionQueue() {
     return receiveQueue;
   }
 
-  /**
-   * Returns the completions of the last {@link #awaitSent}.
-   *
-   * @return the same object each time
-   */
+  /** {@return the completions of the last {@link #awaitSent}, the same object each time} */
   public Completions sent() {
     return sent;
   }
 
-  /**
-   * Returns the completions of the last {@link #awaitReceived}.
-   *
-   * @return the same object each time
-   */
+  /** {@return the completions of the last {@link #awaitReceived}, the same object each time} */
   public Completions received() {
     return received;
   }
 
-  /**
-   * Returns a builder of a flow rule whose packets this port receives.
-   *
-   * @return the builder
-   */
+  /** {@return a builder of a flow rule whose packets this port receives} */
   public FlowRule.Builder flow() {
     return FlowRule.on(queuePair, port.number());
   }
 
   /**
-   * Returns a builder of memory for packets.
+   * {@return a builder of memory for packets}
    *
    * @param count the number of packets
-   * @return the builder
    */
   public PacketBuffers.Builder packets(int count) {
     return new PacketBuffers.Builder(domain(), count);

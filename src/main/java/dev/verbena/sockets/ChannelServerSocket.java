@@ -8,7 +8,6 @@ import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketException;
 import java.net.SocketOption;
-import java.net.StandardSocketOptions;
 import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.IllegalBlockingModeException;
@@ -24,26 +23,22 @@ import org.jspecify.annotations.Nullable;
 final class ChannelServerSocket extends ServerSocket {
   private final ServerSocketChannel channel;
   private final ListenerCalls calls;
-  private volatile int timeout;
+  private final SocketView view;
 
-  private ChannelServerSocket(ServerSocketChannel channel, ListenerCalls calls) {
-    super(new NoSocketImpl());
+  private ChannelServerSocket(ServerSocketChannel channel, ListenerCalls calls, SocketView view) {
+    super(view);
     this.channel = channel;
     this.calls = calls;
+    this.view = view;
   }
 
   static ServerSocket of(ServerSocketChannel channel, ListenerCalls calls) {
-    return new ChannelServerSocket(channel, calls);
+    return new ChannelServerSocket(channel, calls, new SocketView(channel));
   }
 
   @Override
   public ServerSocketChannel getChannel() {
     return channel;
-  }
-
-  @Override
-  public void bind(@Nullable SocketAddress address) throws IOException {
-    bind(address, 0);
   }
 
   @Override
@@ -72,17 +67,13 @@ final class ChannelServerSocket extends ServerSocket {
   }
 
   @Override
-  public @Nullable SocketAddress getLocalSocketAddress() {
-    return calls.localAddress();
-  }
-
-  @Override
   public Socket accept() throws IOException {
-    SocketView.requireOpen(channel);
+    view.requireOpen();
     if (!channel.isBlocking()) {
       throw new IllegalBlockingModeException();
     }
     try {
+      int timeout = view.timeout();
       SocketChannel accepted =
           calls.accept(timeout == 0 ? SocketCalls.FOREVER : TimeUnit.MILLISECONDS.toNanos(timeout));
       if (accepted == null) {
@@ -112,21 +103,6 @@ final class ChannelServerSocket extends ServerSocket {
   }
 
   @Override
-  public void setSoTimeout(int milliseconds) throws SocketException {
-    if (milliseconds < 0) {
-      throw new IllegalArgumentException("timeout < 0");
-    }
-    SocketView.requireOpen(channel);
-    timeout = milliseconds;
-  }
-
-  @Override
-  public int getSoTimeout() throws IOException {
-    SocketView.requireOpen(channel);
-    return timeout;
-  }
-
-  @Override
   public <T> ServerSocket setOption(SocketOption<T> name, T value) throws IOException {
     channel.setOption(name, value);
     return this;
@@ -140,34 +116,6 @@ final class ChannelServerSocket extends ServerSocket {
   @Override
   public Set<SocketOption<?>> supportedOptions() {
     return channel.supportedOptions();
-  }
-
-  @Override
-  public void setReuseAddress(boolean on) throws SocketException {
-    SocketView.set(channel, StandardSocketOptions.SO_REUSEADDR, on);
-  }
-
-  @Override
-  public boolean getReuseAddress() throws SocketException {
-    return SocketView.get(channel, StandardSocketOptions.SO_REUSEADDR);
-  }
-
-  @Override
-  public void setReceiveBufferSize(int size) throws SocketException {
-    if (size <= 0) {
-      throw new IllegalArgumentException("size cannot be 0 or negative");
-    }
-    SocketView.set(channel, StandardSocketOptions.SO_RCVBUF, size);
-  }
-
-  @Override
-  public int getReceiveBufferSize() throws SocketException {
-    return SocketView.get(channel, StandardSocketOptions.SO_RCVBUF);
-  }
-
-  @Override
-  public void setPerformancePreferences(int connectionTime, int latency, int bandwidth) {
-    // No preferences, as the JDK's sockets.
   }
 
   @Override

@@ -27,17 +27,19 @@ import org.jspecify.annotations.Nullable;
 final class ChannelSocket extends Socket {
   private final SocketChannel channel;
   private final SocketCalls calls;
-  private volatile int timeout;
+  private final SocketView view;
 
-  private ChannelSocket(SocketChannel channel, SocketCalls calls) throws SocketException {
-    super(new NoSocketImpl());
+  private ChannelSocket(SocketChannel channel, SocketCalls calls, SocketView view)
+      throws SocketException {
+    super(view);
     this.channel = channel;
     this.calls = calls;
+    this.view = view;
   }
 
   static Socket of(SocketChannel channel, SocketCalls calls) {
     try {
-      return new ChannelSocket(channel, calls);
+      return new ChannelSocket(channel, calls, new SocketView(channel));
     } catch (SocketException e) {
       throw new AssertionError("a socket without an implementation of its own", e);
     }
@@ -51,11 +53,6 @@ final class ChannelSocket extends Socket {
   // Connecting
 
   @Override
-  public void connect(SocketAddress address) throws IOException {
-    connect(address, 0);
-  }
-
-  @Override
   public void connect(SocketAddress address, int milliseconds) throws IOException {
     if (address == null) {
       throw new IllegalArgumentException("connect: The address can't be null");
@@ -63,7 +60,7 @@ final class ChannelSocket extends Socket {
     if (milliseconds < 0) {
       throw new IllegalArgumentException("connect: timeout can't be negative");
     }
-    SocketView.requireOpen(channel);
+    view.requireOpen();
     if (isConnected()) {
       throw new SocketException("Already connected");
     }
@@ -121,11 +118,6 @@ final class ChannelSocket extends Socket {
   }
 
   @Override
-  public @Nullable SocketAddress getRemoteSocketAddress() {
-    return calls.remoteAddress();
-  }
-
-  @Override
   public InetAddress getLocalAddress() {
     InetSocketAddress local = channel.isOpen() ? calls.localAddress() : null;
     return (local == null ? Addresses.wildcard() : local).getAddress();
@@ -159,7 +151,7 @@ final class ChannelSocket extends Socket {
     if (isOutputShutdown()) {
       throw new SocketException("Socket output is shutdown");
     }
-    return new Output(Channels.newOutputStream(channel));
+    return Channels.newOutputStream(channel);
   }
 
   private void requireConnected() throws SocketException {
@@ -180,7 +172,7 @@ final class ChannelSocket extends Socket {
     @Override
     public int read(byte[] target, int offset, int length) throws IOException {
       requireBlocking();
-      return calls.read(ByteBuffer.wrap(target, offset, length), nanos(timeout));
+      return calls.read(ByteBuffer.wrap(target, offset, length), nanos(view.timeout()));
     }
 
     @Override
@@ -192,34 +184,6 @@ final class ChannelSocket extends Socket {
     public void close() throws IOException {
       channel.close();
     }
-  }
-
-  private final class Output extends OutputStream {
-    private final OutputStream stream;
-
-    Output(OutputStream stream) {
-      this.stream = stream;
-    }
-
-    @Override
-    public void write(int value) throws IOException {
-      stream.write(value);
-    }
-
-    @Override
-    public void write(byte[] source, int offset, int length) throws IOException {
-      stream.write(source, offset, length);
-    }
-
-    @Override
-    public void close() throws IOException {
-      channel.close();
-    }
-  }
-
-  @Override
-  public void sendUrgentData(int data) throws IOException {
-    throw new SocketException("RDMA sockets have no urgent data");
   }
 
   // State
@@ -285,109 +249,8 @@ final class ChannelSocket extends Socket {
   }
 
   @Override
-  public void setTcpNoDelay(boolean on) throws SocketException {
-    SocketView.set(channel, StandardSocketOptions.TCP_NODELAY, on);
-  }
-
-  @Override
-  public boolean getTcpNoDelay() throws SocketException {
-    return SocketView.get(channel, StandardSocketOptions.TCP_NODELAY);
-  }
-
-  @Override
-  public void setSoLinger(boolean on, int linger) throws SocketException {
-    SocketView.set(channel, StandardSocketOptions.SO_LINGER, on ? linger : -1);
-  }
-
-  @Override
-  public int getSoLinger() throws SocketException {
-    return SocketView.get(channel, StandardSocketOptions.SO_LINGER);
-  }
-
-  @Override
-  public void setOOBInline(boolean on) throws SocketException {
-    throw new SocketException("RDMA sockets have no urgent data");
-  }
-
-  @Override
-  public boolean getOOBInline() {
-    return false;
-  }
-
-  @Override
-  public void setSoTimeout(int milliseconds) throws SocketException {
-    if (milliseconds < 0) {
-      throw new IllegalArgumentException("timeout can't be negative");
-    }
-    SocketView.requireOpen(channel);
-    timeout = milliseconds;
-  }
-
-  @Override
-  public int getSoTimeout() throws SocketException {
-    SocketView.requireOpen(channel);
-    return timeout;
-  }
-
-  @Override
-  public void setSendBufferSize(int size) throws SocketException {
-    if (size <= 0) {
-      throw new IllegalArgumentException("Invalid send size");
-    }
-    SocketView.set(channel, StandardSocketOptions.SO_SNDBUF, size);
-  }
-
-  @Override
-  public int getSendBufferSize() throws SocketException {
-    return SocketView.get(channel, StandardSocketOptions.SO_SNDBUF);
-  }
-
-  @Override
-  public void setReceiveBufferSize(int size) throws SocketException {
-    if (size <= 0) {
-      throw new IllegalArgumentException("Invalid receive size");
-    }
-    SocketView.set(channel, StandardSocketOptions.SO_RCVBUF, size);
-  }
-
-  @Override
-  public int getReceiveBufferSize() throws SocketException {
-    return SocketView.get(channel, StandardSocketOptions.SO_RCVBUF);
-  }
-
-  @Override
-  public void setKeepAlive(boolean on) throws SocketException {
-    SocketView.set(channel, StandardSocketOptions.SO_KEEPALIVE, on);
-  }
-
-  @Override
-  public boolean getKeepAlive() throws SocketException {
-    return SocketView.get(channel, StandardSocketOptions.SO_KEEPALIVE);
-  }
-
-  @Override
-  public void setTrafficClass(int trafficClass) throws SocketException {
-    throw new SocketException("not supported by RDMA sockets: the traffic class");
-  }
-
-  @Override
-  public int getTrafficClass() {
-    return 0;
-  }
-
-  @Override
-  public void setReuseAddress(boolean on) throws SocketException {
-    SocketView.set(channel, StandardSocketOptions.SO_REUSEADDR, on);
-  }
-
-  @Override
-  public boolean getReuseAddress() throws SocketException {
-    return SocketView.get(channel, StandardSocketOptions.SO_REUSEADDR);
-  }
-
-  @Override
-  public void setPerformancePreferences(int connectionTime, int latency, int bandwidth) {
-    // No preferences, as the JDK's sockets.
+  public void setSoLinger(boolean on, int linger) throws SocketException { // Also negative.
+    view.set(StandardSocketOptions.SO_LINGER, on ? linger : -1);
   }
 
   @Override

@@ -12,10 +12,9 @@ import java.nio.channels.spi.AbstractSelectableChannel;
 import java.nio.channels.spi.AbstractSelectionKey;
 import java.nio.channels.spi.AbstractSelector;
 import java.nio.channels.spi.SelectorProvider;
-import java.util.AbstractSet;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -43,9 +42,10 @@ final class EventSelector extends AbstractSelector {
   private final Set<SelectionKey> publicKeys = Collections.unmodifiableSet(keys);
 
   /** Guarded by the selector and by the public set, as Selector specifies. */
-  private final Set<SelectionKey> selected = new HashSet<>();
+  private final Map<SelectionKey, Boolean> selected = new HashMap<>();
 
-  private final Set<SelectionKey> publicSelected = new WithoutAdd(selected);
+  /** A view from which keys can be removed, and to which none can be added. */
+  private final Set<SelectionKey> publicSelected = selected.keySet();
 
   /** The keys whose channels other threads have changed. */
   private final Queue<EventKey> changed = new ConcurrentLinkedQueue<>();
@@ -108,7 +108,9 @@ final class EventSelector extends AbstractSelector {
   }
 
   private static PolledChannel polled(SelectableChannel channel) {
-    if (channel instanceof PolledChannel own) {
+    if (channel instanceof StreamChannel stream) {
+      return stream.polled();
+    } else if (channel instanceof PolledChannel own) {
       return own;
     } else if (JdkChannels.has(channel)) {
       return new JdkChannel(channel);
@@ -275,7 +277,7 @@ final class EventSelector extends AbstractSelector {
 
   /** Updates the ready set of a key; returns whether it has changed. */
   private boolean update(EventKey key, int operations) {
-    if (selected.add(key)) {
+    if (selected.put(key, true) == null) {
       key.ready(operations);
       return true;
     }
@@ -329,40 +331,6 @@ final class EventSelector extends AbstractSelector {
           descriptors.close();
         }
       }
-    }
-  }
-
-  /** A set from which elements can be removed, and to which none can be added. */
-  private static final class WithoutAdd extends AbstractSet<SelectionKey> {
-    private final Set<SelectionKey> set;
-
-    WithoutAdd(Set<SelectionKey> set) {
-      this.set = set;
-    }
-
-    @Override
-    public int size() {
-      return set.size();
-    }
-
-    @Override
-    public boolean contains(@Nullable Object key) {
-      return set.contains(key);
-    }
-
-    @Override
-    public boolean remove(@Nullable Object key) {
-      return set.remove(key);
-    }
-
-    @Override
-    public void clear() {
-      set.clear();
-    }
-
-    @Override
-    public Iterator<SelectionKey> iterator() {
-      return set.iterator();
     }
   }
 }

@@ -17,12 +17,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Converts failures of RDMA to the exceptions of NIO, with the likely cause. */
 final class Failures {
-  private static final String DEVICES =
-      ": 'rdma link' lists the network interfaces that have an RDMA device, and './verbena doctor'"
-          + " says why there is none";
-
-  private static final int ECONNREFUSED = 111;
-
   private Failures() {}
 
   /** Calls a function; throws its failure as an {@link IOException}. */
@@ -50,7 +44,7 @@ final class Failures {
     if (event.type() == EventType.REJECTED) {
       boolean isRefused =
           event.rejectReason().map(RejectReason.INVALID_SERVICE_ID::equals).orElse(true);
-      return ofConnect(isRefused ? ECONNREFUSED : 0, event.description(), remote, null);
+      return ofConnect(isRefused ? Errno.ECONNREFUSED : 0, event.description(), remote, null);
     }
     // The status of a removed device would be explained as that of a missing one.
     int errno = event.type() == EventType.DEVICE_REMOVAL ? 0 : -event.status();
@@ -74,7 +68,7 @@ final class Failures {
     return with(
         cause,
         switch (errno) {
-          case ECONNREFUSED ->
+          case Errno.ECONNREFUSED ->
               new ConnectException(
                   failure
                       + "Connection refused: no RDMA socket listens on the port; a TCP socket that"
@@ -85,33 +79,20 @@ final class Failures {
                       + "Connection timed out: the peer did not answer; is it an RDMA device of the"
                       + " same network?");
           case Errno.EHOSTUNREACH, Errno.ENETUNREACH, Errno.ENODEV, Errno.EADDRNOTAVAIL ->
-              new NoRouteToHostException(
-                  failure
-                      + "there is no route to that address from a network interface with an"
-                      + " RDMA device, and loopback addresses have none"
-                      + DEVICES);
+              new NoRouteToHostException(failure + reason);
           default -> new ConnectException(failure + reason);
         });
   }
 
   /** Returns the exception of an address that cannot be bound. */
-  static IOException ofBind(RdmaException e, InetSocketAddress local) {
-    if (!(e instanceof VerbsException failed)) {
-      return with(e, new SocketException(e.getMessage()));
-    }
-    String failure = failed.function() + " " + local + ": " + text(failed.errno());
+  static IOException ofBind(RdmaException e) {
+    int errno = e instanceof VerbsException failed ? failed.errno() : 0;
     return with(
         e,
-        switch (failed.errno()) {
-          case Errno.ENODEV, Errno.EADDRNOTAVAIL ->
-              new BindException(
-                  failure + ": no RDMA device of this host has the address" + DEVICES);
-          case Errno.EADDRINUSE ->
-              new BindException(failure + ": another RDMA listener or connection has the port");
-          case Errno.EACCES ->
-              new BindException(
-                  failure + ": ports below 1024 need the capability CAP_NET_BIND_SERVICE");
-          default -> new SocketException(failure);
+        switch (errno) {
+          case Errno.ENODEV, Errno.EADDRNOTAVAIL, Errno.EADDRINUSE, Errno.EACCES ->
+              new BindException(e.getMessage());
+          default -> new SocketException(e.getMessage());
         });
   }
 
@@ -119,10 +100,6 @@ final class Failures {
   static boolean isOfPort(IOException ofBind) {
     return ofBind.getCause() instanceof VerbsException failed
         && (failed.errno() == Errno.EADDRINUSE || failed.errno() == Errno.EACCES);
-  }
-
-  private static String text(int errno) {
-    return Errno.text(errno) + " (" + Errno.name(errno) + ")";
   }
 
   private static IOException with(@Nullable Throwable cause, IOException failure) {

@@ -1,7 +1,6 @@
 package dev.verbena.sockets;
 
 import dev.verbena.internal.Providers;
-import dev.verbena.internal.io.EpollSet;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ProtocolFamily;
@@ -424,6 +423,10 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   // Selection
 
+  private PolledChannel polled() {
+    return used.equals(rdma) ? rdma.polled() : polledTcp;
+  }
+
   @Override
   public List<EventKey> keys() {
     return keys;
@@ -432,7 +435,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   @Override
   public int descriptor() {
     if (used.equals(rdma)) {
-      return rdma.descriptor();
+      return rdma.polled().descriptor();
     }
     boolean isPolled = isOpen() && !isFinishing && (pending != null || tcp.isConnected());
     return isPolled ? polledTcp.descriptor() : -1;
@@ -440,7 +443,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   @Override
   public int events(int operations) {
-    return used.equals(rdma) ? EpollSet.READABLE : polledTcp.events(operations);
+    return polled().events(operations);
   }
 
   @Override
@@ -451,18 +454,14 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   @Override
   public void readEvents(EventKey key) {
-    if (used.equals(rdma)) {
-      rdma.readEvents(key);
-    }
+    polled().readEvents(key);
   }
 
   @Override
   public int readyOperations(int operations, int events) {
     HybridConnect connect = pending;
     if (connect == null) {
-      return used.equals(rdma)
-          ? rdma.readyOperations(operations, events)
-          : polledTcp.readyOperations(operations, events);
+      return polled().readyOperations(operations, events);
     }
     advance(connect);
     boolean isReady =

@@ -45,8 +45,8 @@ final class HybridConnect {
     this.rdma = rdma;
     this.target = target;
     rule = Rules.configured().of(target);
-    boolean isOnly = rule.transport() == Transport.RDMA_ONLY || !isTcpPossible;
-    isByRdma = isOnly || (rule.transport() != Transport.TCP && Providers.mayReach(target));
+    boolean isOnly = rule.transport() == Rule.Transport.RDMA_ONLY || !isTcpPossible;
+    isByRdma = isOnly || (rule.transport() != Rule.Transport.TCP && Providers.mayReach(target));
     mayFallBack = !isOnly;
   }
 
@@ -157,14 +157,6 @@ final class HybridConnect {
         "no answer by RDMA within %d ms".formatted(TimeUnit.NANOSECONDS.toMillis(LIMIT)));
   }
 
-  private long left(long nanos) throws SocketTimeoutException {
-    long left = nanos - (System.nanoTime() - start);
-    if (left <= 0) {
-      throw new SocketTimeoutException("Connect timed out");
-    }
-    return left;
-  }
-
   /** Begins to connect by TCP after RDMA. */
   void fallBack() {
     try {
@@ -191,7 +183,8 @@ final class HybridConnect {
       if (nanos == SocketCalls.FOREVER) {
         boolean _ = tcp.connect(target);
       } else {
-        tcp.socket().connect(target, SocketCalls.milliseconds(left(nanos)));
+        long left = SocketCalls.left(nanos, start, "Connect timed out");
+        tcp.socket().connect(target, SocketCalls.milliseconds(left));
       }
     } catch (IOException e) {
       throw explained(e);

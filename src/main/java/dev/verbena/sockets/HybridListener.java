@@ -9,7 +9,6 @@ import java.net.ProtocolFamily;
 import java.net.ServerSocket;
 import java.net.SocketAddress;
 import java.net.SocketOption;
-import java.net.SocketTimeoutException;
 import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedByInterruptException;
@@ -262,10 +261,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
       if (accepted != null) {
         return accepted;
       }
-      long left = nanos == SocketCalls.FOREVER ? nanos : nanos - (System.nanoTime() - start);
-      if (left <= 0) {
-        throw new SocketTimeoutException("Accept timed out");
-      }
+      long left = SocketCalls.left(nanos, start, "Accept timed out");
       try {
         int _ =
             nanos == SocketCalls.FOREVER
@@ -393,9 +389,6 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   public int events(int operations) {
     return (operations & SelectionKey.OP_ACCEPT) != 0 ? EpollSet.READABLE : 0;
   }
-
-  @Override
-  public void readEvents(EventKey key) {}
 
   @Override
   public boolean isReportedWhileReady() {

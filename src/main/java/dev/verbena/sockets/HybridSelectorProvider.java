@@ -118,44 +118,21 @@ public final class HybridSelectorProvider extends SelectorProvider {
     return new EventSelector(this);
   }
 
-  /**
-   * Opens a datagram channel of the JDK.
-   *
-   * @throws UnsupportedOperationException as {@link #openSocketChannel()}
-   */
   @Override
   public DatagramChannel openDatagramChannel() throws IOException {
     return jdk().openDatagramChannel();
   }
 
-  /**
-   * Opens a datagram channel of the JDK, of a protocol family.
-   *
-   * @param family the protocol family
-   * @throws UnsupportedOperationException if the JDK does not have the family; or as {@link
-   *     #openSocketChannel()}
-   */
   @Override
   public DatagramChannel openDatagramChannel(ProtocolFamily family) throws IOException {
     return jdk().openDatagramChannel(Objects.requireNonNull(family, "family"));
   }
 
-  /**
-   * Opens a pipe of the JDK.
-   *
-   * @throws UnsupportedOperationException as {@link #openSocketChannel()}
-   */
   @Override
   public Pipe openPipe() throws IOException {
     return jdk().openPipe();
   }
 
-  /**
-   * Returns the channel that this JVM was started with, one of the JDK.
-   *
-   * @return the channel, or null if there is none
-   * @throws UnsupportedOperationException as {@link #openSocketChannel()}
-   */
   @Override
   public @Nullable Channel inheritedChannel() throws IOException {
     return jdk().inheritedChannel();

@@ -42,13 +42,8 @@ final class JdkChannel implements PolledChannel {
   }
 
   @Override
-  public void readEvents(EventKey key) {
-    // The kernel reports the descriptor as long as it is ready.
-  }
-
-  @Override
   public boolean isReportedWhileReady() {
-    return true;
+    return true; // By the kernel.
   }
 
   @Override

@@ -6,7 +6,6 @@ import java.net.ProtocolFamily;
 import java.net.ServerSocket;
 import java.net.SocketAddress;
 import java.net.SocketOption;
-import java.net.SocketTimeoutException;
 import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedChannelException;
@@ -168,11 +167,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
       if (accepted != null || !wait) {
         return accepted;
       }
-      long left = nanos == SocketCalls.FOREVER ? nanos : nanos - (System.nanoTime() - start);
-      if (left <= 0) {
-        throw new SocketTimeoutException("Accept timed out");
-      }
-      from.await(left);
+      from.await(SocketCalls.left(nanos, start, "Accept timed out"));
     }
     return null;
   }
@@ -241,27 +236,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
 
   @Override
   public List<EventKey> keys() {
-    return keys;
-  }
-
-  @Override
-  public int descriptor() {
-    return -1; // A selector is told of each connection.
-  }
-
-  @Override
-  public int events(int operations) {
-    return 0;
-  }
-
-  @Override
-  public boolean isReportedWhileReady() {
-    return false;
-  }
-
-  @Override
-  public void readEvents(EventKey key) {
-    throw new AssertionError("a listener has no descriptor");
+    return keys; // They are told of each connection: there is no descriptor.
   }
 
   @Override

@@ -8,16 +8,22 @@ interface PolledChannel {
   List<EventKey> keys();
 
   /** Returns the descriptor that shows the events of the channel; -1 if it has none any more. */
-  int descriptor();
+  default int descriptor() {
+    return -1;
+  }
 
   /** Returns the events of the descriptor that operations of a selection key depend on. */
-  int events(int operations);
+  default int events(int operations) {
+    return 0;
+  }
 
   /** Reads the events of the descriptor, which a selector found. */
-  void readEvents(EventKey key);
+  default void readEvents(EventKey key) {}
 
   /** Returns whether the descriptor has its events as long as the channel is ready. */
-  boolean isReportedWhileReady();
+  default boolean isReportedWhileReady() {
+    return false;
+  }
 
   /**
    * Returns those of the operations of a selection key that are ready, and requests events for the

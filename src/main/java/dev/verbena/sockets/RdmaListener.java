@@ -71,7 +71,7 @@ final class RdmaListener {
     try {
       return new RdmaListener(local, backlog, sizes, changed);
     } catch (RdmaException e) {
-      throw Failures.ofBind(e, local);
+      throw Failures.ofBind(e);
     }
   }
 

@@ -38,6 +38,10 @@ import org.jspecify.annotations.Nullable;
  * {@code rselect} are selections; {@code rfcntl} is {@code configureBlocking}. The datagrams of
  * rsockets are missing.
  *
+ * <p>Datagram channels, pipes and the inherited channel are those of the JDK. If this is the
+ * default provider, they need the option {@code --add-exports java.base/sun.nio.ch=ALL-UNNAMED} of
+ * the JVM: without it, opening one throws {@link UnsupportedOperationException}.
+ *
  * <p>Thread-safe. See rsocket(7).
  */
 public final class RdmaSelectorProvider extends SelectorProvider {
@@ -116,45 +120,21 @@ public final class RdmaSelectorProvider extends SelectorProvider {
     return new EventSelector(this);
   }
 
-  /**
-   * Opens a datagram channel of the JDK.
-   *
-   * @throws UnsupportedOperationException if this is the default provider, and the JVM was started
-   *     without {@code --add-exports java.base/sun.nio.ch=ALL-UNNAMED}
-   */
   @Override
   public DatagramChannel openDatagramChannel() throws IOException {
     return JdkChannels.provider().openDatagramChannel();
   }
 
-  /**
-   * Opens a datagram channel of the JDK, of a protocol family.
-   *
-   * @param family the protocol family
-   * @throws UnsupportedOperationException if the JDK does not have the family; or as {@link
-   *     #openDatagramChannel()}
-   */
   @Override
   public DatagramChannel openDatagramChannel(ProtocolFamily family) throws IOException {
     return JdkChannels.provider().openDatagramChannel(Objects.requireNonNull(family, "family"));
   }
 
-  /**
-   * Opens a pipe of the JDK.
-   *
-   * @throws UnsupportedOperationException as {@link #openDatagramChannel()}
-   */
   @Override
   public Pipe openPipe() throws IOException {
     return JdkChannels.provider().openPipe();
   }
 
-  /**
-   * Returns the channel that this JVM was started with, one of the JDK.
-   *
-   * @return the channel, or null if there is none
-   * @throws UnsupportedOperationException as {@link #openDatagramChannel()}
-   */
   @Override
   public @Nullable Channel inheritedChannel() throws IOException {
     return JdkChannels.provider().inheritedChannel();

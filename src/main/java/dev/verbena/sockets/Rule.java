@@ -4,6 +4,9 @@ import java.math.BigInteger;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -25,6 +28,28 @@ record Rule(
     int firstPort,
     int lastPort,
     String text) {
+  /** Which transports a rule permits. */
+  enum Transport {
+    /** Connections by RDMA, or by TCP if there is none by RDMA; listeners by RDMA. */
+    RDMA,
+    /** RDMA, never TCP. */
+    RDMA_ONLY,
+    /** TCP. */
+    TCP,
+    /** Connections as {@link #RDMA}; listeners by both, as far as the address has them. */
+    BOTH;
+
+    /** Returns the transport of a word in a rule. */
+    static Optional<Transport> of(String word) {
+      return Arrays.stream(values()).filter(value -> value.word().equals(word)).findFirst();
+    }
+
+    /** Returns the word in a rule. */
+    String word() {
+      return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+  }
+
   private static final int MAX_PORT = 0xffff;
 
   /** The transport, then an address with a prefix (of IPv6 in brackets) and ports. */

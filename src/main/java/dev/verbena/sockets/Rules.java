@@ -21,7 +21,7 @@ record Rules(List<Rule> rules) {
 
   /** What is done with addresses that no rule matches. */
   private static final Rule DEFAULT =
-      new Rule(Transport.BOTH, null, 0, 0, 0xffff, "the default rule");
+      new Rule(Rule.Transport.BOTH, null, 0, 0, 0xffff, "the default rule");
 
   private static volatile @Nullable Rules configured;
 

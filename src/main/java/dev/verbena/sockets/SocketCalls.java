@@ -3,6 +3,7 @@ package dev.verbena.sockets;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -20,16 +21,30 @@ interface SocketCalls {
   }
 
   /**
+   * Returns what is left of a time that began at a start.
+   *
+   * @param message the message of the exception
+   * @throws SocketTimeoutException if the time has passed
+   */
+  static long left(long nanos, long start, String message) throws SocketTimeoutException {
+    long left = nanos == FOREVER ? nanos : nanos - (System.nanoTime() - start);
+    if (left <= 0) {
+      throw new SocketTimeoutException(message);
+    }
+    return left;
+  }
+
+  /**
    * Connects; waits no longer than a time, if the channel is blocking.
    *
-   * @throws java.net.SocketTimeoutException if the time has passed; the channel is closed
+   * @throws SocketTimeoutException if the time has passed; the channel is closed
    */
   boolean connect(SocketAddress address, long nanos) throws IOException;
 
   /**
    * Reads into a buffer with an array; waits no longer than a time, if the channel is blocking.
    *
-   * @throws java.net.SocketTimeoutException if the time has passed
+   * @throws SocketTimeoutException if the time has passed
    */
   int read(ByteBuffer target, long nanos) throws IOException;
 

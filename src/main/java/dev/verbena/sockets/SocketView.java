@@ -1,14 +1,44 @@
 package dev.verbena.sockets;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.SocketAddress;
 import java.net.SocketException;
+import java.net.SocketImpl;
 import java.net.SocketOption;
+import java.net.StandardSocketOptions;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NetworkChannel;
+import java.util.Map;
 
-/** What the sockets of both kinds of channels do alike: they throw what sockets throw. */
-final class SocketView {
-  private SocketView() {}
+/**
+ * A channel as its socket uses it, a {@link java.net.Socket} or a {@link java.net.ServerSocket}:
+ * its options are those of the channel, but for the timeout, and it throws what sockets throw. The
+ * socket overrides all methods that would use the rest of {@link SocketImpl}.
+ */
+final class SocketView extends SocketImpl {
+  private static final Map<Integer, SocketOption<?>> OPTIONS =
+      Map.of(
+          TCP_NODELAY, StandardSocketOptions.TCP_NODELAY,
+          SO_LINGER, StandardSocketOptions.SO_LINGER,
+          SO_SNDBUF, StandardSocketOptions.SO_SNDBUF,
+          SO_RCVBUF, StandardSocketOptions.SO_RCVBUF,
+          SO_KEEPALIVE, StandardSocketOptions.SO_KEEPALIVE,
+          SO_REUSEADDR, StandardSocketOptions.SO_REUSEADDR);
+
+  private final NetworkChannel channel;
+  private volatile int timeout;
+
+  SocketView(NetworkChannel channel) {
+    this.channel = channel;
+  }
+
+  /** Returns the maximum time of a read or an accept, in milliseconds; 0 for no limit. */
+  int timeout() {
+    return timeout;
+  }
 
   /** Returns the exception of a socket whose channel is closed. */
   static SocketException closed(ClosedChannelException e) {
@@ -17,24 +47,15 @@ final class SocketView {
     return closed;
   }
 
-  static void requireOpen(NetworkChannel channel) throws SocketException {
+  void requireOpen() throws SocketException {
     if (!channel.isOpen()) {
       throw new SocketException("Socket is closed");
     }
   }
 
-  static <T> void set(NetworkChannel channel, SocketOption<T> name, T value)
-      throws SocketException {
+  <T> void set(SocketOption<T> name, T value) throws SocketException {
     try {
       channel.setOption(name, value);
-    } catch (IOException e) {
-      throw ofOption(e);
-    }
-  }
-
-  static <T> T get(NetworkChannel channel, SocketOption<T> name) throws SocketException {
-    try {
-      return channel.getOption(name);
     } catch (IOException e) {
       throw ofOption(e);
     }
@@ -46,5 +67,97 @@ final class SocketView {
       case ClosedChannelException closed -> closed(closed);
       default -> throw new AssertionError("an option fails with a SocketException", e);
     };
+  }
+
+  @Override
+  public void setOption(int id, Object value) throws SocketException {
+    if (id == SO_TIMEOUT) {
+      timeout = (Integer) value;
+    } else if (OPTIONS.containsKey(id)) {
+      set(option(id), value);
+    } else {
+      throw new SocketException("RDMA sockets have neither urgent data nor a traffic class");
+    }
+  }
+
+  @Override
+  public Object getOption(int id) throws SocketException {
+    try {
+      return switch (id) {
+        case SO_TIMEOUT -> timeout;
+        case SO_OOBINLINE -> false;
+        case IP_TOS -> 0;
+        default -> channel.getOption(option(id));
+      };
+    } catch (IOException e) {
+      throw ofOption(e);
+    }
+  }
+
+  @SuppressWarnings("unchecked") // The socket has values of the type of each option.
+  private static SocketOption<Object> option(int id) {
+    return (SocketOption<Object>) OPTIONS.get(id);
+  }
+
+  @Override
+  protected void create(boolean stream) {
+    // The channel exists.
+  }
+
+  private static UnsupportedOperationException unused() {
+    return new UnsupportedOperationException("a method of Socket that channels do not implement");
+  }
+
+  @Override
+  protected void connect(String host, int port) {
+    throw unused();
+  }
+
+  @Override
+  protected void connect(InetAddress address, int port) {
+    throw unused();
+  }
+
+  @Override
+  protected void connect(SocketAddress address, int timeout) {
+    throw unused();
+  }
+
+  @Override
+  protected void bind(InetAddress host, int port) {
+    throw unused();
+  }
+
+  @Override
+  protected void listen(int backlog) {
+    throw unused();
+  }
+
+  @Override
+  protected void accept(SocketImpl s) {
+    throw unused();
+  }
+
+  @Override
+  protected InputStream getInputStream() {
+    throw unused();
+  }
+
+  @Override
+  protected OutputStream getOutputStream() {
+    throw unused();
+  }
+
+  @Override
+  protected int available() {
+    throw unused();
+  }
+
+  @Override
+  protected void close() {}
+
+  @Override
+  protected void sendUrgentData(int data) {
+    throw unused();
   }
 }

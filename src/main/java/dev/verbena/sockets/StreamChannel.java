@@ -1,7 +1,6 @@
 package dev.verbena.sockets;
 
 import dev.verbena.internal.foreign.Segments;
-import dev.verbena.internal.io.EpollSet;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
@@ -27,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * A socket channel over a stream of RDMA. One thread at a time reads, one writes, and others may
  * close it.
  */
-final class StreamChannel extends RdmaSocketChannel implements PolledChannel, SocketCalls {
+final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
   private static final long UNAVAILABLE = RdmaStream.UNAVAILABLE;
   private static final long END = RdmaStream.END;
 
@@ -75,6 +74,11 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
             provider, Options.ofConnection(sizes), null, new CopyOnWriteArrayList<>());
     channel.connection.accept(accepted);
     return channel;
+  }
+
+  /** Returns this channel as selectors wait for it. */
+  PolledChannel polled() {
+    return connection;
   }
 
   private RdmaStream stream() {
@@ -190,14 +194,7 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
       if (count != UNAVAILABLE || !wait) {
         return count;
       }
-      long left = nanos;
-      if (nanos != FOREVER) {
-        left -= System.nanoTime() - start;
-        if (left <= 0) {
-          throw new SocketTimeoutException("Read timed out");
-        }
-      }
-      stream().await(RdmaStream.RECEIVE, left);
+      stream().await(RdmaStream.RECEIVE, SocketCalls.left(nanos, start, "Read timed out"));
     }
   }
 
@@ -593,38 +590,6 @@ final class StreamChannel extends RdmaSocketChannel implements PolledChannel, So
       socket = ChannelSocket.of(this, this);
     }
     return socket;
-  }
-
-  // Selection
-
-  @Override
-  public List<EventKey> keys() {
-    return connection.keys();
-  }
-
-  @Override
-  public int descriptor() {
-    return connection.descriptor();
-  }
-
-  @Override
-  public int events(int operations) {
-    return EpollSet.READABLE;
-  }
-
-  @Override
-  public boolean isReportedWhileReady() {
-    return false;
-  }
-
-  @Override
-  public void readEvents(EventKey key) {
-    connection.readEvents(key);
-  }
-
-  @Override
-  public int readyOperations(int operations, int events) {
-    return connection.readyOperations(operations);
   }
 
   @Override

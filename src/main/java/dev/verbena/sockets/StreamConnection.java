@@ -2,12 +2,12 @@ package dev.verbena.sockets;
 
 import dev.verbena.RdmaException;
 import dev.verbena.internal.KeepAlive;
+import dev.verbena.internal.io.EpollSet;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ProtocolFamily;
 import java.net.SocketAddress;
 import java.net.SocketOption;
-import java.net.SocketTimeoutException;
 import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.Channel;
@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * The connection of a channel, from unconnected to closed: its addresses, its options, and the
  * selection keys that its changes concern. Any thread may call any method.
  */
-final class StreamConnection {
+final class StreamConnection implements PolledChannel {
   private enum State {
     UNCONNECTED,
     PENDING,
@@ -117,7 +117,8 @@ final class StreamConnection {
     return isOutputShut;
   }
 
-  List<EventKey> keys() {
+  @Override
+  public List<EventKey> keys() {
     return keys;
   }
 
@@ -150,7 +151,7 @@ final class StreamConnection {
       try {
         opened = RdmaConnection.bound(bound, this::changed);
       } catch (RdmaException e) {
-        throw Failures.ofBind(e, bound);
+        throw Failures.ofBind(e);
       }
       connection = opened;
       local = opened.localAddress().orElse(bound);
@@ -194,10 +195,7 @@ final class StreamConnection {
       if (isEstablished()) {
         return true;
       }
-      long left = nanos == SocketCalls.FOREVER ? nanos : nanos - (System.nanoTime() - start);
-      if (left <= 0) {
-        throw new SocketTimeoutException("Connect timed out");
-      }
+      long left = SocketCalls.left(nanos, start, "Connect timed out");
       Objects.requireNonNull(connection).await(left);
     }
     return false;
@@ -343,14 +341,20 @@ final class StreamConnection {
 
   // Selection
 
-  int descriptor() {
+  @Override
+  public int descriptor() {
     return channel.isOpen() && state == State.CONNECTED && !isReleasing
         ? stream().descriptor()
         : -1;
   }
 
-  /** Reads the events of the descriptor, which the selector of a key found. */
-  void readEvents(EventKey key) {
+  @Override
+  public int events(int operations) {
+    return EpollSet.READABLE;
+  }
+
+  @Override
+  public void readEvents(EventKey key) {
     if (state == State.CONNECTED) {
       stream().readEvents();
       for (EventKey other : keys) {
@@ -361,7 +365,8 @@ final class StreamConnection {
     }
   }
 
-  int readyOperations(int operations) {
+  @Override
+  public int readyOperations(int operations, int events) {
     if (state == State.CONNECTED) {
       int wanted =
           ((operations & SelectionKey.OP_READ) != 0 ? RdmaStream.RECEIVE : 0)

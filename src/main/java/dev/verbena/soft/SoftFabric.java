@@ -1,20 +1,19 @@
 package dev.verbena.soft;
 
-import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.DeviceCounters;
 import dev.verbena.soft.device.Ethernet;
 import dev.verbena.soft.device.Fabric;
 import dev.verbena.soft.device.ManagementHandler;
 import dev.verbena.soft.device.PacketTarget;
+import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
-import dev.verbena.soft.device.Topology;
 import dev.verbena.soft.engine.Scheduler;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.Gids;
-import dev.verbena.soft.wire.Link;
 import dev.verbena.soft.wire.LinkReceiver;
 import dev.verbena.soft.wire.ManagementDatagram;
+import dev.verbena.soft.wire.NetworkLink;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.PacketPool;
@@ -31,8 +30,8 @@ import org.jspecify.annotations.Nullable;
  * The fabric of a network: knows its devices and their GIDs, and carries packets between their
  * ports and over its link, with the faults of the network. Used under the network's lock.
  */
-final class SoftFabric implements Fabric, Topology, LinkReceiver {
-  private final Link link;
+final class SoftFabric implements Fabric, LinkReceiver {
+  private final NetworkLink link;
   private final Scheduler scheduler;
   private final PacketPool packets;
   private final Faults faults;
@@ -50,7 +49,7 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
   private long[] gidLows = new long[0];
   private SoftPort[] gidPorts = new SoftPort[0];
 
-  SoftFabric(Link link, Scheduler scheduler, PacketPool packets, Faults faults) {
+  SoftFabric(NetworkLink link, Scheduler scheduler, PacketPool packets, Faults faults) {
     this.link = link;
     this.scheduler = scheduler;
     this.packets = packets;
@@ -170,7 +169,7 @@ final class SoftFabric implements Fabric, Topology, LinkReceiver {
   }
 
   @Override
-  public boolean deliversAtOnce(AddressVector path) {
+  public boolean deliversAtOnce(SoftAddressVector path) {
     SoftPort port = port(path.destination().high(), path.destination().low());
     return !faults.holdPackets() && port != null && !leaves(path.port(), port);
   }

@@ -8,7 +8,6 @@ import dev.verbena.cm.Listener;
 import dev.verbena.verbs.Context;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.UnknownHostException;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Map;
@@ -34,8 +33,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class SoftHosts implements AutoCloseable {
   private static final String STRICT = "dev.verbena.soft.strict";
-  private static final InetSocketAddress CLIENT = address("192.0.2.1", 0);
-  private static final InetSocketAddress SERVER = address("192.0.2.2", 7471);
+  private static final InetSocketAddress CLIENT =
+      new InetSocketAddress(InetAddress.ofLiteral("192.0.2.1"), 0);
+  private static final InetSocketAddress SERVER =
+      new InetSocketAddress(InetAddress.ofLiteral("192.0.2.2"), 7471);
 
   private final SoftNetwork network;
   private final Deque<AutoCloseable> created = new ArrayDeque<>();
@@ -52,14 +53,6 @@ public final class SoftHosts implements AutoCloseable {
 
   private Context started(String host, InetSocketAddress address) {
     return created(network.addDevice(host, address.getAddress()).open());
-  }
-
-  private static InetSocketAddress address(String address, int port) {
-    try {
-      return new InetSocketAddress(InetAddress.getByName(address), port);
-    } catch (UnknownHostException e) {
-      throw new AssertionError(e);
-    }
   }
 
   private <T extends AutoCloseable> T created(T object) {
@@ -169,20 +162,14 @@ public final class SoftHosts implements AutoCloseable {
     }
   }
 
-  /**
-   * Returns the network between the hosts.
-   *
-   * @return the network
-   */
+  /** {@return the network between the hosts} */
   public SoftNetwork network() {
     return network;
   }
 
   /**
-   * Returns the faults of the network, none at first. The devices are named {@code client} and
+   * {@return the faults of the network, none at first} The devices are named {@code client} and
    * {@code server}.
-   *
-   * @return the faults
    */
   public Faults faults() {
     return network.faults();

@@ -18,7 +18,7 @@ import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.functions.SoftProvider;
 import dev.verbena.soft.wire.Gids;
-import dev.verbena.soft.wire.Link;
+import dev.verbena.soft.wire.NetworkLink;
 import dev.verbena.soft.wire.NoLink;
 import dev.verbena.soft.wire.PacketPool;
 import dev.verbena.soft.wire.UdpLink;
@@ -96,7 +96,7 @@ public final class SoftNetwork implements AutoCloseable {
     this(new NoLink());
   }
 
-  private SoftNetwork(Link link) {
+  private SoftNetwork(NetworkLink link) {
     engine = new Engine("verbena-soft-" + COUNT.getAndIncrement(), link, this::internalError);
     fabric = new SoftFabric(link, engine, packets, faults);
     if (Boolean.getBoolean(TRACE)) {
@@ -249,10 +249,6 @@ public final class SoftNetwork implements AutoCloseable {
    */
   public Device addDevice(String name, List<List<InetAddress>> ports) {
     add(name, ports);
-    return named(name);
-  }
-
-  private Device named(String name) {
     return DeviceLists.of(provider, Device.class).stream()
         .filter(device -> device.name().equals(name))
         .findFirst()
@@ -260,10 +256,9 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   /**
-   * Returns the device of a network {@linkplain #overUdp(InetAddress) over UDP}, or the first
-   * device of a network in this JVM.
+   * {@return the device of a network {@linkplain #overUdp(InetAddress) over UDP}, or the first
+   * device of a network in this JVM}
    *
-   * @return the device
    * @throws IllegalStateException if the network has no device
    */
   public Device device() {

@@ -80,11 +80,7 @@ public final class QueuePairMap<T> {
     replace(number, null);
   }
 
-  /**
-   * Returns the number of objects.
-   *
-   * @return the number
-   */
+  /** {@return the number of objects} */
   public synchronized int size() {
     return size;
   }

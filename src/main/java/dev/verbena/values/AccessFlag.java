@@ -40,11 +40,6 @@ public enum AccessFlag implements NativeFlag {
     this.bit = bit;
   }
 
-  /**
-   * Returns the bit of the flag in C.
-   *
-   * @return a mask with one bit
-   */
   @Override
   public long bit() {
     return bit;

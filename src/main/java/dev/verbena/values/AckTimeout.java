@@ -33,10 +33,9 @@ public final class AckTimeout {
   }
 
   /**
-   * Returns the shortest timeout that is at least as long as a duration.
+   * {@return the shortest timeout that is at least as long as a duration, and up to twice as long}
    *
    * @param duration more than zero, at most 2.4 hours (code 31)
-   * @return the timeout, of up to twice the duration
    * @throws IllegalArgumentException if the duration is not in that range
    */
   public static AckTimeout atLeast(Duration duration) {
@@ -55,29 +54,23 @@ public final class AckTimeout {
   }
 
   /**
-   * Returns the timeout of a code.
+   * {@return the timeout of a code}
    *
    * @param code 0 to 31
-   * @return the timeout
    * @throws IllegalArgumentException if the code does not fit into five bits
    */
   public static AckTimeout ofCode(int code) {
     return new AckTimeout(Ranges.bits(code, 5, "a local ACK timeout"));
   }
 
-  /**
-   * Returns the code of the InfiniBand specification.
-   *
-   * @return 0 to 31
-   */
+  /** {@return the code of the InfiniBand specification, 0 to 31} */
   public int code() {
     return code;
   }
 
   /**
-   * Returns the length of this timeout.
+   * {@return the length of this timeout: 4.096 microseconds times 2<sup>code</sup>}
    *
-   * @return 4.096 microseconds times 2<sup>code</sup>
    * @throws IllegalStateException if this is {@link #INFINITE}
    */
   public Duration toDuration() {

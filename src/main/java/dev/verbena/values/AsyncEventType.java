@@ -92,30 +92,17 @@ public enum AsyncEventType implements NativeConstant {
     this.text = text;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
-  /**
-   * Returns the kind of object that the event concerns.
-   *
-   * @return the kind
-   */
+  /** {@return the kind of object that the event concerns} */
   public Concerns concerns() {
     return concerns;
   }
 
-  /**
-   * Returns the description of the event type: {@code ibv_event_type_str}.
-   *
-   * @return the text of rdma-core
-   */
+  /** {@return rdma-core's description of the event type: {@code ibv_event_type_str}} */
   public String text() {
     return text;
   }

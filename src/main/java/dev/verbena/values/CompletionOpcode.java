@@ -67,20 +67,14 @@ public enum CompletionOpcode implements NativeConstant {
   }
 
   /**
-   * Returns the constant of a code; allocates nothing.
+   * {@return the constant of a code, or {@link #UNKNOWN}; allocates nothing}
    *
    * @param code a value of {@code enum ibv_wc_opcode}
-   * @return the opcode; {@link #UNKNOWN} if this library does not know the code
    */
   public static CompletionOpcode of(int code) {
     return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : UNKNOWN;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;

@@ -116,39 +116,25 @@ public enum CompletionStatus implements NativeConstant {
   }
 
   /**
-   * Returns the constant of a code; allocates nothing.
+   * {@return the constant of a code, or {@link #UNKNOWN}; allocates nothing}
    *
    * @param code a value of {@code enum ibv_wc_status}
-   * @return the status; {@link #UNKNOWN} if this library does not know the code
    */
   public static CompletionStatus of(int code) {
     return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : UNKNOWN;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
-  /**
-   * Returns the description of the status: {@code ibv_wc_status_str}.
-   *
-   * @return a short text
-   */
+  /** {@return a short description of the status: {@code ibv_wc_status_str}} */
   public String text() {
     return text;
   }
 
-  /**
-   * Returns the likely causes of the error.
-   *
-   * @return what to check; empty if there is no advice
-   */
+  /** {@return the likely causes of the error and what to check; empty if there is no advice} */
   public String advice() {
     return advice;
   }

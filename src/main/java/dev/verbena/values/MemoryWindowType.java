@@ -23,11 +23,6 @@ public enum MemoryWindowType implements NativeConstant {
     this.code = code;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;

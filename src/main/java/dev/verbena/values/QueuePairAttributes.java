@@ -55,21 +55,16 @@ public final class QueuePairAttributes {
     return new QueuePairAttributes(copy, FlagSet.of(QueuePairAttribute.class, mask));
   }
 
-  /**
-   * Returns a builder without attributes.
-   *
-   * @return the builder
-   */
+  /** {@return a builder without attributes} */
   public static Builder builder() {
     return new Builder();
   }
 
   /**
-   * Returns a builder of the transition from RESET to INIT, of partition 0. RC and UC queue pairs
+   * {@return a builder of the transition from RESET to INIT, of partition 0} RC and UC queue pairs
    * require the port and the access flags, UD the port and the Q_Key, raw packet ones the port.
    *
    * @param type the type of the queue pair
-   * @return the builder
    */
   public static Builder toInit(QueuePairType type) {
     Builder builder = builder().state(QueuePairState.INIT);
@@ -77,12 +72,11 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * Returns a builder of the transition from INIT to RTR (ready to receive). RC and UC queue pairs
+   * {@return a builder of the transition from INIT to RTR (ready to receive)} RC and UC queue pairs
    * require the path, the path MTU, the destination QPN and the receive PSN. For RC, the maximum
    * number of RDMA reads as the target is 1, and the minimum RNR NAK timer 0.64 ms.
    *
    * @param type the type of the queue pair
-   * @return the builder
    */
   public static Builder toReadyToReceive(QueuePairType type) {
     Builder builder = builder().state(QueuePairState.RTR);
@@ -94,12 +88,11 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * Returns a builder of the transition from RTR to RTS (ready to send). RC, UC and UD queue pairs
+   * {@return a builder of the transition from RTR to RTS (ready to send)} RC, UC and UD queue pairs
    * require the send PSN. For RC, the local ACK timeout is 67 ms, both retry counts have their
    * defaults, and the maximum number of RDMA reads as the initiator is 1.
    *
    * @param type the type of the queue pair
-   * @return the builder
    */
   public static Builder toReadyToSend(QueuePairType type) {
     Builder builder = builder().state(QueuePairState.RTS);
@@ -458,9 +451,8 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * Returns the state that the queue pair is assumed to be in: {@code cur_qp_state}.
+   * {@return the state that the queue pair is assumed to be in: {@code cur_qp_state}}
    *
-   * @return the assumed state
    * @throws IllegalStateException if {@code CUR_STATE} is not in the {@linkplain #mask mask}
    */
   public QueuePairState currentState() {
@@ -515,9 +507,8 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * Returns the Q_Key that datagrams must carry to be received: {@code qkey}.
+   * {@return the Q_Key that datagrams must carry to be received: {@code qkey}}
    *
-   * @return the Q_Key
    * @throws IllegalStateException if {@code QKEY} is not in the {@linkplain #mask mask}
    */
   public int queueKey() {
@@ -535,9 +526,8 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * Returns the path MTU: {@code path_mtu}.
+   * {@return the path MTU: {@code path_mtu}}
    *
-   * @return the MTU
    * @throws IllegalStateException if {@code PATH_MTU} is not in the {@linkplain #mask mask}
    */
   public Mtu pathMtu() {
@@ -545,9 +535,8 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * Returns the local ACK timeout: {@code timeout}.
+   * {@return the local ACK timeout: {@code timeout}}
    *
-   * @return the timeout
    * @throws IllegalStateException if {@code TIMEOUT} is not in the {@linkplain #mask mask}
    */
   public AckTimeout ackTimeout() {
@@ -606,9 +595,8 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * Returns the minimum RNR NAK timer: {@code min_rnr_timer}.
+   * {@return the minimum RNR NAK timer: {@code min_rnr_timer}}
    *
-   * @return the timer
    * @throws IllegalStateException if {@code MIN_RNR_TIMER} is not in the {@linkplain #mask mask}
    */
   public RnrTimer minRnrTimer() {
@@ -640,9 +628,8 @@ public final class QueuePairAttributes {
   }
 
   /**
-   * Returns the path migration state: {@code path_mig_state}.
+   * {@return the path migration state: {@code path_mig_state}}
    *
-   * @return the state
    * @throws IllegalStateException if {@code PATH_MIG_STATE} is not in the {@linkplain #mask mask}
    */
   public MigrationState migrationState() {

@@ -39,11 +39,10 @@ public final class QueuePairCapacity {
   }
 
   /**
-   * Returns the capacity of queues of equal length with one scatter/gather element in each work
-   * request and no inline data.
+   * {@return the capacity of queues of equal length with one scatter/gather element in each work
+   * request and no inline data}
    *
    * @param requests the maximum number of outstanding work requests in either queue
-   * @return the capacity
    */
   public static QueuePairCapacity of(int requests) {
     requireNotNegative(requests, "outstanding work requests");
@@ -51,10 +50,9 @@ public final class QueuePairCapacity {
   }
 
   /**
-   * Returns this capacity with another length of the send queue: {@code max_send_wr}.
+   * {@return this capacity with another length of the send queue: {@code max_send_wr}}
    *
    * @param requests the maximum number of outstanding send requests
-   * @return the capacity
    */
   public QueuePairCapacity withSendRequests(int requests) {
     requireNotNegative(requests, "outstanding send requests");
@@ -62,10 +60,9 @@ public final class QueuePairCapacity {
   }
 
   /**
-   * Returns this capacity with another length of the receive queue: {@code max_recv_wr}.
+   * {@return this capacity with another length of the receive queue: {@code max_recv_wr}}
    *
    * @param requests the maximum number of outstanding receive requests
-   * @return the capacity
    */
   public QueuePairCapacity withReceiveRequests(int requests) {
     requireNotNegative(requests, "outstanding receive requests");
@@ -73,10 +70,9 @@ public final class QueuePairCapacity {
   }
 
   /**
-   * Returns this capacity with another size of send requests: {@code max_send_sge}.
+   * {@return this capacity with another size of send requests: {@code max_send_sge}}
    *
    * @param sges the maximum number of scatter/gather elements in a send request
-   * @return the capacity
    */
   public QueuePairCapacity withSendSges(int sges) {
     requireNotNegative(sges, "scatter/gather elements in a send request");
@@ -84,10 +80,9 @@ public final class QueuePairCapacity {
   }
 
   /**
-   * Returns this capacity with another size of receive requests: {@code max_recv_sge}.
+   * {@return this capacity with another size of receive requests: {@code max_recv_sge}}
    *
    * @param sges the maximum number of scatter/gather elements in a receive request
-   * @return the capacity
    */
   public QueuePairCapacity withReceiveSges(int sges) {
     requireNotNegative(sges, "scatter/gather elements in a receive request");
@@ -95,10 +90,9 @@ public final class QueuePairCapacity {
   }
 
   /**
-   * Returns this capacity with room for inline data: {@code max_inline_data}.
+   * {@return this capacity with room for inline data: {@code max_inline_data}}
    *
    * @param bytes the maximum number of bytes that are copied into a send request
-   * @return the capacity
    */
   public QueuePairCapacity withMaxInlineData(int bytes) {
     requireNotNegative(bytes, "bytes of inline data");
@@ -112,46 +106,34 @@ public final class QueuePairCapacity {
     }
   }
 
-  /**
-   * Returns the length of the send queue: {@code max_send_wr}.
-   *
-   * @return the maximum number of outstanding send requests
-   */
+  /** {@return the maximum number of outstanding send requests: {@code max_send_wr}} */
   public int sendRequests() {
     return sendRequests;
   }
 
-  /**
-   * Returns the length of the receive queue: {@code max_recv_wr}.
-   *
-   * @return the maximum number of outstanding receive requests
-   */
+  /** {@return the maximum number of outstanding receive requests: {@code max_recv_wr}} */
   public int receiveRequests() {
     return receiveRequests;
   }
 
   /**
-   * Returns the size of send requests: {@code max_send_sge}.
-   *
-   * @return the maximum number of scatter/gather elements in a send request
+   * {@return the maximum number of scatter/gather elements in a send request: {@code max_send_sge}}
    */
   public int sendSges() {
     return sendSges;
   }
 
   /**
-   * Returns the size of receive requests: {@code max_recv_sge}.
-   *
-   * @return the maximum number of scatter/gather elements in a receive request
+   * {@return the maximum number of scatter/gather elements in a receive request: {@code
+   * max_recv_sge}}
    */
   public int receiveSges() {
     return receiveSges;
   }
 
   /**
-   * Returns the room for inline data: {@code max_inline_data}.
-   *
-   * @return the maximum number of bytes that are copied into a send request
+   * {@return the maximum number of bytes that are copied into a send request: {@code
+   * max_inline_data}}
    */
   public int maxInlineData() {
     return maxInlineData;

@@ -28,11 +28,6 @@ public enum QueuePairState implements NativeConstant {
     this.code = code;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;

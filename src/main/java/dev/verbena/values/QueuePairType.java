@@ -49,20 +49,14 @@ public enum QueuePairType implements NativeConstant {
     this.code = code;
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
   /**
-   * Returns whether a queue pair of this type is connected to one remote queue pair.
-   *
-   * @return true for RC, UC and XRC
+   * {@return whether a queue pair of this type is connected to one remote queue pair, as of RC, UC
+   * and XRC}
    */
   public boolean isConnected() {
     return switch (this) {
@@ -72,39 +66,33 @@ public enum QueuePairType implements NativeConstant {
   }
 
   /**
-   * Returns whether each send request of a queue pair of this type names a queue pair with its
-   * Q_Key as the destination.
-   *
-   * @return true for UD and SRD
+   * {@return whether each send request of a queue pair of this type names a queue pair with its
+   * Q_Key as the destination, as of UD and SRD}
    */
   public boolean isAddressed() {
     return this == UD || this == SRD;
   }
 
   /**
-   * Returns whether it belongs to mlx5's dynamically connected transport (DC).
-   *
-   * @return true for its initiators and targets
+   * {@return whether it belongs to mlx5's dynamically connected transport (DC), as initiators and
+   * targets do}
    */
   public boolean isDynamicallyConnected() {
     return this == DC_INITIATOR || this == DC_TARGET;
   }
 
   /**
-   * Returns whether lists of send requests are posted by {@code ibv_wr_*}, as {@code ibv_post_send}
-   * lacks what their requests have.
-   *
-   * @return true for SRD and DC initiators
+   * {@return whether lists of send requests are posted by {@code ibv_wr_*}, as {@code
+   * ibv_post_send} lacks what their requests have: for SRD and DC initiators}
    */
   public boolean isPostedByBuilders() {
     return this == SRD || this == DC_INITIATOR;
   }
 
   /**
-   * Returns the types of a mask of device capabilities.
+   * {@return the types of a mask of device capabilities}
    *
    * @param mask the mask, such as {@code supported_qpts}
-   * @return the types
    */
   public static Set<QueuePairType> supported(int mask) {
     return Arrays.stream(values())

@@ -22,10 +22,9 @@ public final class RateLimit {
   }
 
   /**
-   * Returns a rate limit. The device chooses the burst size.
+   * {@return a rate limit} The device chooses the burst size.
    *
    * @param kilobitsPerSecond the rate in kbit/s, at most 2<sup>32</sup> - 1; 0 for no limit
-   * @return the rate limit
    */
   public static RateLimit ofKilobitsPerSecond(long kilobitsPerSecond) {
     if (kilobitsPerSecond < 0 || kilobitsPerSecond >>> Integer.SIZE != 0) {
@@ -36,11 +35,10 @@ public final class RateLimit {
   }
 
   /**
-   * Returns this rate limit with a burst size: {@code max_burst_sz}.
+   * {@return this rate limit with a burst size: {@code max_burst_sz}}
    *
    * @param bytes the maximum number of bytes that are sent at full speed; 0 for the device's
    *     default
-   * @return the rate limit
    */
   public RateLimit withMaxBurst(int bytes) {
     if (bytes < 0) {
@@ -50,22 +48,17 @@ public final class RateLimit {
   }
 
   /**
-   * Returns this rate limit with a typical packet size, by which a device can pace more accurately:
-   * {@code typical_pkt_sz}.
+   * {@return this rate limit with a typical packet size, by which a device can pace more
+   * accurately: {@code typical_pkt_sz}}
    *
    * @param bytes the size, at most 65535; 0 for the device's default
-   * @return the rate limit
    */
   public RateLimit withTypicalPacketSize(int bytes) {
     return new RateLimit(
         kilobitsPerSecond, maxBurst, Ranges.bits(bytes, Short.SIZE, "a typical packet size"));
   }
 
-  /**
-   * Returns the rate.
-   *
-   * @return the rate in kbit/s; 0 for no limit
-   */
+  /** {@return the rate in kbit/s; 0 for no limit} */
   public long kilobitsPerSecond() {
     return kilobitsPerSecond;
   }

@@ -32,11 +32,6 @@ public enum ReceiveHashField implements NativeFlag {
     this.bit = Integer.toUnsignedLong(bit);
   }
 
-  /**
-   * Returns the bit of the flag in C.
-   *
-   * @return a mask with one bit
-   */
   @Override
   public long bit() {
     return bit;

@@ -35,10 +35,9 @@ public final class RnrTimer {
   }
 
   /**
-   * Returns the shortest timer that is at least as long as a duration.
+   * {@return the shortest timer that is at least as long as a duration}
    *
    * @param duration more than zero, at most 655.36 milliseconds
-   * @return the timer
    * @throws IllegalArgumentException if the duration is not in that range
    */
   public static RnrTimer atLeast(Duration duration) {
@@ -56,10 +55,9 @@ public final class RnrTimer {
   }
 
   /**
-   * Returns the timer of a code.
+   * {@return the timer of a code}
    *
    * @param code 0 to 31
-   * @return the timer
    * @throws IllegalArgumentException if the code does not fit into five bits
    */
   public static RnrTimer ofCode(int code) {
@@ -67,19 +65,14 @@ public final class RnrTimer {
   }
 
   /**
-   * Returns the code of the InfiniBand specification.
-   *
-   * @return 1 for 0.01 ms, ascending to 31 for 491.52 ms; 0 for 655.36 ms
+   * {@return the code of the InfiniBand specification: 1 for 0.01 ms, ascending to 31 for 491.52
+   * ms; 0 for 655.36 ms}
    */
   public int code() {
     return code;
   }
 
-  /**
-   * Returns the length of this timer.
-   *
-   * @return 0.01 to 655.36 milliseconds
-   */
+  /** {@return the length of this timer, 0.01 to 655.36 milliseconds} */
   public Duration toDuration() {
     return length(ASCENDING[(code + CODES - 1) % CODES]);
   }

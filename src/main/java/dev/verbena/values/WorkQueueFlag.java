@@ -20,11 +20,6 @@ public enum WorkQueueFlag implements NativeFlag {
     this.bit = bit;
   }
 
-  /**
-   * Returns the bit of the flag in C.
-   *
-   * @return a mask with one bit
-   */
   @Override
   public long bit() {
     return bit;

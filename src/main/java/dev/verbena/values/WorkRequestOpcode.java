@@ -54,21 +54,12 @@ public enum WorkRequestOpcode implements NativeConstant {
     this.types.addAll(Set.of(types));
   }
 
-  /**
-   * Returns the value of the constant in C.
-   *
-   * @return the value
-   */
   @Override
   public int code() {
     return code;
   }
 
-  /**
-   * Returns whether the operation is an RDMA write or read.
-   *
-   * @return true if it is
-   */
+  /** {@return whether the operation is an RDMA write or read} */
   public boolean isRdma() {
     return switch (this) {
       case RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ -> true;
@@ -77,9 +68,8 @@ public enum WorkRequestOpcode implements NativeConstant {
   }
 
   /**
-   * Returns whether the operation writes to memory of the local side.
-   *
-   * @return true for RDMA reads and atomic operations
+   * {@return whether the operation writes to memory of the local side: an RDMA read or an atomic
+   * operation}
    */
   public boolean writesLocally() {
     return switch (this) {
@@ -89,20 +79,18 @@ public enum WorkRequestOpcode implements NativeConstant {
   }
 
   /**
-   * Returns the name of the operation: {@code ibv_wr_opcode_str}, which verbs.h declares and no
-   * library defines.
-   *
-   * @return the name
+   * {@return the name of the operation: {@code ibv_wr_opcode_str}, which verbs.h declares and no
+   * library defines}
    */
   public String text() {
     return Verbs.ibv_wr_opcode_str(code);
   }
 
   /**
-   * Returns whether requests with this opcode can be posted to queue pairs of a type.
+   * {@return whether requests with this opcode can be posted to queue pairs of a type, by the table
+   * in {@code ibv_post_send(3)}}
    *
    * @param type the type of the queue pair
-   * @return true if the table in {@code ibv_post_send(3)} lists the opcode for the type
    */
   public boolean isFor(QueuePairType type) {
     return types.contains(type);

@@ -95,11 +95,7 @@ public final class AddressHandle extends Resource {
             : path.toString());
   }
 
-  /**
-   * Returns the protection domain of the address handle.
-   *
-   * @return the protection domain
-   */
+  /** {@return the protection domain of the address handle} */
   public ProtectionDomain domain() {
     return domain;
   }

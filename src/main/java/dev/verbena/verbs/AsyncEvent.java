@@ -17,11 +17,7 @@ import java.lang.foreign.MemorySegment;
  * <p>See {@code ibv_get_async_event(3)}.
  */
 public sealed interface AsyncEvent {
-  /**
-   * Returns the event type.
-   *
-   * @return the type
-   */
+  /** {@return the event type} */
   AsyncEventType type();
 
   /**

@@ -36,11 +36,10 @@ public final class AsyncEvents {
   }
 
   /**
-   * Returns the asynchronous events of a device, such as port state changes and fatal queue pair
-   * errors.
+   * {@return the asynchronous events of a device, such as port state changes and fatal queue pair
+   * errors}
    *
    * @param context the context of the device
-   * @return its events
    */
   public static AsyncEvents of(Context context) {
     return new AsyncEvents(context);

@@ -229,11 +229,7 @@ public final class CompletionChannel extends Resource {
     return descriptor;
   }
 
-  /**
-   * Returns the context of the channel.
-   *
-   * @return the context
-   */
+  /** {@return the context of the channel} */
   public Context context() {
     return context;
   }

@@ -222,11 +222,7 @@ public final class CompletionCounter extends Resource {
     return type;
   }
 
-  /**
-   * Returns the context of the counter.
-   *
-   * @return the context
-   */
+  /** {@return the context of the counter} */
   public Context context() {
     return context;
   }
@@ -253,20 +249,12 @@ public final class CompletionCounter extends Resource {
       return ibv_comp_cntr_caps.max_value(struct);
     }
 
-    /**
-     * Returns the maximum number of counters.
-     *
-     * @return the maximum
-     */
+    /** {@return the maximum number of counters} */
     public int maxCounters() {
       return ibv_comp_cntr_caps.max_counters(struct);
     }
 
-    /**
-     * Returns the operations that can be counted.
-     *
-     * @return the operations
-     */
+    /** {@return the operations that can be counted} */
     public FlagSet<Operation> operations() {
       return FlagSet.of(
           Operation.class,

@@ -177,11 +177,7 @@ public final class CompletionCursor implements AutoCloseable {
     return current().ibv_wc_read_opcode();
   }
 
-  /**
-   * Returns the completion status.
-   *
-   * @return the status
-   */
+  /** {@return the completion status} */
   public CompletionStatus status() {
     return CompletionStatus.of(current().status());
   }
@@ -204,11 +200,7 @@ public final class CompletionCursor implements AutoCloseable {
     return CompletionOpcode.of(current().ibv_wc_read_opcode());
   }
 
-  /**
-   * Returns the vendor-specific error code: {@code ibv_wc_read_vendor_err}.
-   *
-   * @return the code
-   */
+  /** {@return the vendor-specific error code: {@code ibv_wc_read_vendor_err}} */
   public int vendorError() {
     return current().ibv_wc_read_vendor_err();
   }
@@ -269,11 +261,7 @@ public final class CompletionCursor implements AutoCloseable {
     return (current().ibv_wc_read_wc_flags() & flag.bit()) != 0;
   }
 
-  /**
-   * Returns the LID of the sender of a datagram: {@code ibv_wc_read_slid}.
-   *
-   * @return the LID
-   */
+  /** {@return the LID of the sender of a datagram: {@code ibv_wc_read_slid}} */
   public int sourceLid() {
     return current().ibv_wc_read_slid();
   }
@@ -288,9 +276,8 @@ public final class CompletionCursor implements AutoCloseable {
   }
 
   /**
-   * Returns the path bits of the destination LID of a datagram: {@code ibv_wc_read_dlid_path_bits}.
-   *
-   * @return the path bits
+   * {@return the path bits of the destination LID of a datagram: {@code
+   * ibv_wc_read_dlid_path_bits}}
    */
   public int destinationPathBits() {
     return Byte.toUnsignedInt(current().ibv_wc_read_dlid_path_bits());
@@ -314,29 +301,17 @@ public final class CompletionCursor implements AutoCloseable {
     return current().ibv_wc_read_completion_wallclock_ns();
   }
 
-  /**
-   * Returns the customer VLAN tag of a packet: {@code ibv_wc_read_cvlan}.
-   *
-   * @return the tag
-   */
+  /** {@return the customer VLAN tag of a packet: {@code ibv_wc_read_cvlan}} */
   public int vlan() {
     return Short.toUnsignedInt(current().ibv_wc_read_cvlan());
   }
 
-  /**
-   * Returns the tag that a flow rule set on a packet: {@code ibv_wc_read_flow_tag}.
-   *
-   * @return the tag
-   */
+  /** {@return the tag that a flow rule set on a packet: {@code ibv_wc_read_flow_tag}} */
   public int flowTag() {
     return current().ibv_wc_read_flow_tag();
   }
 
-  /**
-   * Returns the tag of a matched message: {@code ibv_wc_read_tm_info}.
-   *
-   * @return the tag
-   */
+  /** {@return the tag of a matched message: {@code ibv_wc_read_tm_info}} */
   public long tag() {
     current().ibv_wc_read_tm_info(tag.address(0));
     long value = Memory.getLong(tag.address(ibv_wc_tm_info.tag$offset()));
@@ -344,11 +319,7 @@ public final class CompletionCursor implements AutoCloseable {
     return value;
   }
 
-  /**
-   * Returns the application context of a matched message: {@code ibv_wc_read_tm_info}.
-   *
-   * @return the application context
-   */
+  /** {@return the application context of a matched message: {@code ibv_wc_read_tm_info}} */
   public int tagData() {
     current().ibv_wc_read_tm_info(tag.address(0));
     int value = Memory.getInt(tag.address(ibv_wc_tm_info.priv$offset()));

@@ -645,11 +645,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     }
   }
 
-  /**
-   * Returns the context of the queue.
-   *
-   * @return the context
-   */
+  /** {@return the context of the queue} */
   public Context context() {
     return context;
   }

@@ -209,10 +209,9 @@ public final class Completions {
   }
 
   /**
-   * Returns the completion status.
+   * {@return the completion status}
    *
    * @param index the index of the completion
-   * @return the status
    */
   public CompletionStatus status(int index) {
     return CompletionStatus.of(getInt(index, STATUS));
@@ -229,20 +228,18 @@ public final class Completions {
   }
 
   /**
-   * Returns whether the completion is of a receive request.
+   * {@return whether the completion is of a receive request}
    *
    * @param index the index of the completion
-   * @return true if it is
    */
   public boolean isReceive(int index) {
     return (getInt(index, OPCODE) & RECEIVE) != 0;
   }
 
   /**
-   * Returns the vendor-specific error code.
+   * {@return the vendor-specific error code}
    *
    * @param index the index of the completion
-   * @return the code
    */
   public int vendorError(int index) {
     return getInt(index, VENDOR_ERROR);
@@ -332,10 +329,9 @@ public final class Completions {
   }
 
   /**
-   * Returns the LID of the sender of a datagram.
+   * {@return the LID of the sender of a datagram}
    *
    * @param index the index of the completion
-   * @return the LID
    */
   public int sourceLid(int index) {
     return Short.toUnsignedInt(getShort(index, SOURCE_LID));
@@ -352,10 +348,9 @@ public final class Completions {
   }
 
   /**
-   * Returns the path bits of the destination LID of a datagram.
+   * {@return the path bits of the destination LID of a datagram}
    *
    * @param index the index of the completion
-   * @return the path bits
    */
   public int destinationPathBits(int index) {
     return Byte.toUnsignedInt(getByte(index, PATH_BITS));

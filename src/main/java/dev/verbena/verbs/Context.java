@@ -179,10 +179,8 @@ public final class Context extends Resource {
   }
 
   /**
-   * Returns the device attributes: {@code ibv_query_device_ex}, or {@code ibv_query_device} if the
-   * provider or the kernel lacks it.
-   *
-   * @return the attributes
+   * {@return the device attributes: {@code ibv_query_device_ex}, or {@code ibv_query_device} if the
+   * provider or the kernel lacks it}
    */
   public DeviceAttributes deviceAttributes() {
     MemorySegment attributes = ibv_device_attr_ex.allocate(Arena.ofAuto());
@@ -245,9 +243,8 @@ public final class Context extends Resource {
   }
 
   /**
-   * Returns the converter of the ticks of the device clock to nanoseconds.
+   * {@return the converter of the ticks of the device clock to nanoseconds}
    *
-   * @return the converter
    * @throws IllegalStateException if the device has no clock, or its frequency is unknown
    */
   public DeviceClock clock() {
@@ -266,10 +263,9 @@ public final class Context extends Resource {
   }
 
   /**
-   * Returns a port of the device.
+   * {@return a port of the device}
    *
    * @param number the port number, 1 for the first port
-   * @return the port
    * @throws IllegalArgumentException if there is no such port
    */
   public Port port(int number) {
@@ -348,10 +344,9 @@ public final class Context extends Resource {
   }
 
   /**
-   * Returns a builder of a completion queue.
+   * {@return a builder of a completion queue}
    *
    * @param entries the minimum number of completions that the queue can hold
-   * @return the builder
    */
   public CompletionQueue.Builder completionQueue(int entries) {
     core.requireOpen();

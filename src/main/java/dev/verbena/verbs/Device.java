@@ -143,10 +143,9 @@ public final class Device {
   }
 
   /**
-   * Returns the device with the given name.
+   * {@return the device with the given name}
    *
    * @param name the name, such as {@code rxe0} or {@code mlx5_0}
-   * @return the device
    * @throws VerbsException ENODEV if there is no such device; the message lists the devices
    */
   public static Device named(String name) {
@@ -154,10 +153,9 @@ public final class Device {
   }
 
   /**
-   * Returns the device with the given node GUID.
+   * {@return the device with the given node GUID}
    *
    * @param guid the GUID, as returned by {@link #guid}
-   * @return the device
    * @throws VerbsException ENODEV if there is no such device; the message lists the devices
    */
   public static Device withGuid(long guid) {
@@ -166,10 +164,9 @@ public final class Device {
   }
 
   /**
-   * Returns the device with the given kernel index.
+   * {@return the device with the given kernel index}
    *
    * @param index the index, as returned by {@link #index}
-   * @return the device
    * @throws VerbsException ENODEV if there is no such device; the message lists the devices
    */
   public static Device withIndex(int index) {
@@ -177,11 +174,10 @@ public final class Device {
   }
 
   /**
-   * Returns the device with the given IP address.
+   * {@return the device with the given IP address}
    *
    * @param address an address of one of the {@linkplain #networkInterfaces network interfaces} of
    *     the device
-   * @return the device
    * @throws VerbsException ENODEV if there is no such device; the message lists the devices
    */
   public static Device withAddress(InetAddress address) {
@@ -305,20 +301,12 @@ public final class Device {
     return index < 0 ? OptionalInt.empty() : OptionalInt.of(index);
   }
 
-  /**
-   * Returns the node type.
-   *
-   * @return the node type
-   */
+  /** {@return the node type} */
   public NodeType nodeType() {
     return nodeType;
   }
 
-  /**
-   * Returns the transport type.
-   *
-   * @return the transport type
-   */
+  /** {@return the transport type} */
   public TransportType transportType() {
     return transportType;
   }

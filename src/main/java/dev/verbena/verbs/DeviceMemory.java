@@ -204,20 +204,14 @@ public final class DeviceMemory extends Resource {
   }
 
   /**
-   * Returns the kernel's handle of the memory, by which another process {@linkplain #importFrom
-   * imports} it.
-   *
-   * @return the handle
+   * {@return the kernel's handle of the memory, by which another process {@linkplain #importFrom
+   * imports} it}
    */
   public int handle() {
     return ibv_dm.handle(Memory.at(address(), ibv_dm.sizeof()));
   }
 
-  /**
-   * Returns the context of the memory.
-   *
-   * @return the context
-   */
+  /** {@return the context of the memory} */
   public Context context() {
     return context;
   }

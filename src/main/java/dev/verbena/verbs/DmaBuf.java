@@ -44,10 +44,9 @@ public final class DmaBuf implements AutoCloseable {
   }
 
   /**
-   * Returns the file descriptor. It remains that of this object: pass it to C code that does not
+   * {@return the file descriptor} It remains that of this object: pass it to C code that does not
    * close it.
    *
-   * @return the file descriptor
    * @throws IllegalStateException if the buffer is closed
    */
   public int descriptor() {

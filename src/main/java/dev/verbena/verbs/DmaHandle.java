@@ -24,10 +24,9 @@ public final class DmaHandle extends Resource {
   }
 
   /**
-   * Returns a builder of a DMA handle.
+   * {@return a builder of a DMA handle}
    *
    * @param context the context of the device
-   * @return the builder
    */
   public static Builder builder(Context context) {
     context.core.requireOpen();
@@ -130,11 +129,7 @@ public final class DmaHandle extends Resource {
     }
   }
 
-  /**
-   * Returns the context of the handle.
-   *
-   * @return the context
-   */
+  /** {@return the context of the handle} */
   public Context context() {
     return context;
   }

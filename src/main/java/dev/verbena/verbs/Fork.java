@@ -63,9 +63,8 @@ public final class Fork {
   }
 
   /**
-   * Returns the status of fork support: {@code ibv_is_fork_initialized}.
+   * {@return the status of fork support: {@code ibv_is_fork_initialized}}
    *
-   * @return the status
    * @throws VerbsException ENOSYS if libibverbs is older than rdma-core 35
    */
   public static Status status() {

@@ -145,11 +145,7 @@ public final class GidChoice {
     return table.stream().map(entry -> entry.gid().toString()).collect(Collectors.joining(", "));
   }
 
-  /**
-   * Returns the entry of the GID table.
-   *
-   * @return the entry
-   */
+  /** {@return the entry of the GID table} */
   public GidEntry entry() {
     return entry;
   }
@@ -172,20 +168,12 @@ public final class GidChoice {
     return reason;
   }
 
-  /**
-   * Returns the GID.
-   *
-   * @return the GID
-   */
+  /** {@return the GID} */
   public Gid gid() {
     return entry.gid();
   }
 
-  /**
-   * Returns the index of the GID in the GID table.
-   *
-   * @return the index
-   */
+  /** {@return the index of the GID in the GID table} */
   public int index() {
     return entry.index();
   }

@@ -263,11 +263,7 @@ public final class MemoryRegion extends Resource {
     return access;
   }
 
-  /**
-   * Returns the address by which work requests name the first byte of the region.
-   *
-   * @return the address
-   */
+  /** {@return the address by which work requests name the first byte of the region} */
   public long start() {
     return start;
   }
@@ -310,19 +306,14 @@ public final class MemoryRegion extends Resource {
     return ibv_mr.handle(struct);
   }
 
-  /**
-   * Returns the protection domain of the region.
-   *
-   * @return the protection domain
-   */
+  /** {@return the protection domain of the region} */
   public ProtectionDomain domain() {
     return domain;
   }
 
   /**
-   * Returns a builder of a change of the region: {@code ibv_rereg_mr}.
+   * {@return a builder of a change of the region: {@code ibv_rereg_mr}}
    *
-   * @return the builder
    * @throws IllegalStateException if the region is closed, or an earlier change failed
    */
   public Reregistration reregister() {

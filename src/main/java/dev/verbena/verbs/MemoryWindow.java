@@ -28,7 +28,7 @@ import java.util.Set;
  * at a time may change a window. Closing it calls {@code ibv_dealloc_mw}. See {@code
  * ibv_alloc_mw(3)} and {@code ibv_bind_mw(3)}.
  */
-public final class MemoryWindow extends Resource implements ProtectionDomain.ClosedFirst {
+public final class MemoryWindow extends Resource {
   private final ProtectionDomain domain;
   private final MemoryWindowType type;
   private final MemorySegment struct;
@@ -179,22 +179,19 @@ public final class MemoryWindow extends Resource implements ProtectionDomain.Clo
     }
   }
 
-  /**
-   * Returns the type of the window.
-   *
-   * @return the type
-   */
+  /** {@return the type of the window} */
   public MemoryWindowType type() {
     return type;
   }
 
-  /**
-   * Returns the protection domain of the window.
-   *
-   * @return the protection domain
-   */
+  /** {@return the protection domain of the window} */
   public ProtectionDomain domain() {
     return domain;
+  }
+
+  @Override
+  boolean closesFirst() {
+    return true;
   }
 
   @Override

@@ -34,10 +34,9 @@ public final class ParentDomain extends ProtectionDomain {
   }
 
   /**
-   * Returns a builder of a parent domain of a protection domain.
+   * {@return a builder of a parent domain of a protection domain}
    *
    * @param base the protection domain
-   * @return the builder
    */
   public static Builder builder(ProtectionDomain base) {
     base.core.requireOpen();

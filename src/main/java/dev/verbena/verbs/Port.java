@@ -51,11 +51,7 @@ public final class Port {
     return context.verbs();
   }
 
-  /**
-   * Returns the context of the port.
-   *
-   * @return the context
-   */
+  /** {@return the context of the port} */
   public Context context() {
     return context;
   }
@@ -191,13 +187,12 @@ public final class Port {
   }
 
   /**
-   * Returns the address vector of the sender of a received datagram: {@code ibv_init_ah_from_wc}.
+   * {@return the address vector of the sender of a received datagram: {@code ibv_init_ah_from_wc}}
    *
    * @param completions the completions that contain the work completion of the datagram
    * @param index the index of the work completion
    * @param buffer the receive buffer, whose first 40 bytes are the GRH if the completion has the
    *     flag {@link CompletionFlag#GRH}
-   * @return the address vector
    * @throws IllegalArgumentException if the buffer is on the heap, or too short for a GRH
    * @throws IllegalStateException if the buffer's arena is closed
    * @throws WrongThreadException if the buffer's arena is confined to another thread
@@ -265,10 +260,9 @@ public final class Port {
   }
 
   /**
-   * Returns the index of a P_Key in the P_Key table: {@code ibv_get_pkey_index}.
+   * {@return the index of a P_Key in the P_Key table: {@code ibv_get_pkey_index}}
    *
    * @param pkey a P_Key, as returned by {@link #pkey}
-   * @return the index
    * @throws VerbsException if the table does not contain the P_Key
    */
   public int pkeyIndex(int pkey) {

@@ -87,11 +87,10 @@ public class ProtectionDomain extends Resource {
   }
 
   /**
-   * Returns a builder of a region that owns its memory, with the choice of huge pages, the NUMA
-   * node and the alignment.
+   * {@return a builder of a region that owns its memory, with the choice of huge pages, the NUMA
+   * node and the alignment}
    *
    * @param size the size in bytes
-   * @return the builder
    * @throws IllegalArgumentException if the size is not positive
    */
   public MemoryAllocation memory(long size) {
@@ -126,23 +125,21 @@ public class ProtectionDomain extends Resource {
   }
 
   /**
-   * Returns a builder of a memory registration.
+   * {@return a builder of a memory registration}
    *
    * @param memory native memory: of an arena, of a mapped file, or allocated by C code
-   * @return the builder
    */
   public MemoryRegistration memory(MemorySegment memory) {
     return MemoryRegistration.ofMemory(this, memory);
   }
 
   /**
-   * Returns a builder of the registration of a DMA buffer (dma-buf), for example memory of another
-   * device.
+   * {@return a builder of the registration of a DMA buffer (dma-buf), for example memory of another
+   * device}
    *
    * @param buffer the DMA buffer
    * @param offset the offset of the region in the buffer, in bytes
    * @param length the length of the region in bytes
-   * @return the builder
    */
   public MemoryRegistration dmaBuf(DmaBuf buffer, long offset, long length) {
     return MemoryRegistration.ofDmaBuf(this, buffer, offset, length);
@@ -248,11 +245,7 @@ public class ProtectionDomain extends Resource {
     return ibv_pd.handle(Memory.at(address(), ibv_pd.sizeof()));
   }
 
-  /**
-   * Returns the context of the domain.
-   *
-   * @return the context
-   */
+  /** {@return the context of the domain} */
   public Context context() {
     return context;
   }
@@ -266,20 +259,14 @@ public class ProtectionDomain extends Resource {
   }
 
   /**
-   * Returns whether objects of both domains can be used together. They can for a parent domain and
+   * {@return whether objects of both domains can be used together} They can for a parent domain and
    * its base, and for the domains of librdmacm: it uses one {@code ibv_pd} for all identifiers of a
    * device, and each identifier has its own object for it.
    *
    * @param other another domain
-   * @return true if they can
    */
   public final boolean isOneWith(ProtectionDomain other) {
     return root == other.root;
-  }
-
-  /** What is closed before everything else that was created from the domain. */
-  interface ClosedFirst {
-    void close();
   }
 
   /**
@@ -288,7 +275,7 @@ public class ProtectionDomain extends Resource {
    * {@link MemoryWindow#bound} was called.
    */
   final void closeWindows() {
-    core.children(ClosedFirst.class).forEach(ClosedFirst::close);
+    core.children(Resource.class).stream().filter(Resource::closesFirst).forEach(Resource::close);
     core.children(ProtectionDomain.class).forEach(ProtectionDomain::closeWindows);
   }
 

@@ -112,11 +112,10 @@ public final class ProviderBuffer extends Resource {
   }
 
   /**
-   * Returns a builder of the registration of a range of the buffer: {@code ibv_reg_mr_ex}.
+   * {@return a builder of the registration of a range of the buffer: {@code ibv_reg_mr_ex}}
    *
    * @param offset the offset of the range in bytes
    * @param size the size of the range in bytes
-   * @return the builder
    */
   public MemoryRegistration registration(long offset, long size) {
     return MemoryRegistration.ofBuffer(domain, this, part(offset, size));
@@ -137,11 +136,7 @@ public final class ProviderBuffer extends Resource {
     return DmaBuf.of(core.whileOpen(() -> domain.verbs().ibv_export_buf_dmabuf_fd(address())));
   }
 
-  /**
-   * Returns the protection domain of the buffer.
-   *
-   * @return the protection domain
-   */
+  /** {@return the protection domain of the buffer} */
   public ProtectionDomain domain() {
     return domain;
   }

@@ -114,11 +114,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final @Nullable ListedSendCalls listed;
 
   /**
-   * Returns a builder of a queue pair.
+   * {@return a builder of a queue pair}
    *
    * @param domain the protection domain
    * @param type the transport service
-   * @return the builder
    */
   public static QueuePairBuilder builder(ProtectionDomain domain, QueuePairType type) {
     domain.core.requireOpen();
@@ -126,11 +125,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns a builder of an XRC_RECV queue pair. It has no send and receive queue: senders name the
-   * shared receive queue of the domain that receives their message.
+   * {@return a builder of an XRC_RECV queue pair} It has no send and receive queue: senders name
+   * the shared receive queue of the domain that receives their message.
    *
    * @param domain the XRC domain
-   * @return the builder
    */
   public static QueuePairBuilder builder(XrcDomain domain) {
     domain.core.requireOpen();
@@ -448,9 +446,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns the protection domain.
+   * {@return the protection domain}
    *
-   * @return the protection domain
    * @throws IllegalStateException if it is an XRC_RECV queue pair, which has only an XRC domain
    */
   public ProtectionDomain domain() {
@@ -469,20 +466,14 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     return sendOperations;
   }
 
-  /**
-   * Returns the context of the queue pair.
-   *
-   * @return the context
-   */
+  /** {@return the context of the queue pair} */
   public Context context() {
     return context;
   }
 
   /**
-   * Returns the settings that {@link #localAddress}, {@link #connect} and {@link #activate} use.
+   * {@return the settings that {@link #localAddress}, {@link #connect} and {@link #activate} use}
    * Change them before the queue pair is connected or activated.
-   *
-   * @return the settings
    */
   public QueuePairSetup setup() {
     return setup;
@@ -656,10 +647,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns the current state of the queue pair: {@code ibv_query_qp}; of a DC target, which the
-   * kernel does not query before RTR, that of its last transition.
-   *
-   * @return the state
+   * {@return the current state of the queue pair: {@code ibv_query_qp}; of a DC target, which the
+   * kernel does not query before RTR, that of its last transition}
    */
   public QueuePairState state() {
     if (type == QueuePairType.DC_TARGET) {
@@ -809,10 +798,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns selected attributes of the queue pair: {@code ibv_query_qp}.
+   * {@return selected attributes of the queue pair: {@code ibv_query_qp}}
    *
    * @param wanted the attributes; only these can be read from the result
-   * @return the attributes
    */
   public QueuePairAttributes query(QueuePairAttribute... wanted) {
     return query(Set.of(wanted));

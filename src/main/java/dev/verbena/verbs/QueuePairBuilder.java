@@ -92,12 +92,11 @@ public final class QueuePairBuilder {
   }
 
   /**
-   * Returns a builder of a queue pair that a function of a provider library creates.
+   * {@return a builder of a queue pair that a function of a provider library creates}
    *
    * @param domain the protection domain
    * @param type the transport service
    * @param maker creates and destroys the queue pair
-   * @return the builder
    * @hidden
    */
   @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot make the argument.

@@ -337,9 +337,8 @@ public final class QueuePairSetup {
   }
 
   /**
-   * Returns the local GID or LID, and the reason for the choice.
+   * {@return the local GID or LID, and the reason for the choice}
    *
-   * @return the choice
    * @throws IllegalStateException if the GID table of the port has no suitable entry
    */
   public GidChoice choice() {
@@ -407,11 +406,10 @@ public final class QueuePairSetup {
   }
 
   /**
-   * Returns the path to a remote queue pair, as the link layer and the subnets require it: for the
-   * address handle of a queue pair type whose requests name their destination.
+   * {@return the path to a remote queue pair, as the link layer and the subnets require it: for the
+   * address handle of a queue pair type whose requests name their destination}
    *
    * @param remote the {@linkplain QueuePair#localAddress address} of the remote queue pair
-   * @return the path
    * @throws IllegalArgumentException if the GID of the remote queue pair cannot be reached from the
    *     local one
    */

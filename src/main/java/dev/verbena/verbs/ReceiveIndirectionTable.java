@@ -84,11 +84,7 @@ public final class ReceiveIndirectionTable extends Resource {
     return ibv_rwq_ind_table.ind_tbl_num(Memory.at(address(), ibv_rwq_ind_table.sizeof()));
   }
 
-  /**
-   * Returns the context of the table.
-   *
-   * @return the context
-   */
+  /** {@return the context of the table} */
   public Context context() {
     return context;
   }

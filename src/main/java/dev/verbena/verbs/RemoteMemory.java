@@ -35,12 +35,11 @@ public final class RemoteMemory {
   }
 
   /**
-   * Returns the description of memory that was announced in another format than {@link #toBytes}.
+   * {@return the description of memory that was announced in another format than {@link #toBytes}}
    *
    * @param address the start address
    * @param length the length in bytes
    * @param rkey the remote key of the peer's region
-   * @return the description
    * @throws IllegalArgumentException if the length is negative
    */
   public static RemoteMemory at(long address, long length, int rkey) {
@@ -75,10 +74,9 @@ public final class RemoteMemory {
   }
 
   /**
-   * Returns the description of a region of this process, for the peer.
+   * {@return the description of a region of this process, for the peer}
    *
    * @param region a region registered for remote access
-   * @return the description
    * @throws IllegalStateException if the region is closed
    */
   public static RemoteMemory of(MemoryRegion region) {

@@ -95,20 +95,12 @@ public abstract class RequestList {
     return REQUESTS + requests * (requestSize + maxSges * ibv_sge.sizeof());
   }
 
-  /**
-   * Returns the number of requests of the list.
-   *
-   * @return the number
-   */
+  /** {@return the number of requests of the list} */
   public final int size() {
     return used.length;
   }
 
-  /**
-   * Returns the maximum number of SGEs of each request.
-   *
-   * @return the number
-   */
+  /** {@return the maximum number of SGEs of each request} */
   public final int maxSges() {
     return maxSges;
   }

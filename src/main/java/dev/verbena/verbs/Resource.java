@@ -81,6 +81,11 @@ public abstract class Resource implements AutoCloseable {
     return MemorySegment.ofAddress(core.address());
   }
 
+  /** Returns whether this object is closed before all others of its protection domain. */
+  boolean closesFirst() {
+    return false;
+  }
+
   /** Returns the address of the C object. */
   final long address() {
     return core.address();

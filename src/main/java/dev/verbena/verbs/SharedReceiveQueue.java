@@ -90,11 +90,10 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns a builder of a shared receive queue.
+   * {@return a builder of a shared receive queue}
    *
    * @param domain the protection domain
    * @param requests the minimum number of receive requests that the queue can hold
-   * @return the builder
    */
   public static Builder builder(ProtectionDomain domain, int requests) {
     domain.core.requireOpen();
@@ -379,9 +378,8 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns the number of the queue, by which XRC senders name it: {@code ibv_get_srq_num}.
+   * {@return the number of the queue, by which XRC senders name it: {@code ibv_get_srq_num}}
    *
-   * @return the number
    * @throws VerbsException EOPNOTSUPP if the queue has no number
    */
   public int number() {
@@ -392,11 +390,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     }
   }
 
-  /**
-   * Returns the type of the queue.
-   *
-   * @return the type
-   */
+  /** {@return the type of the queue} */
   public SharedReceiveQueueType type() {
     return type;
   }
@@ -410,11 +404,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     return maxSges;
   }
 
-  /**
-   * Returns whether Java code posts to the queue: see {@link Builder#direct}.
-   *
-   * @return true if it does
-   */
+  /** {@return whether Java code posts to the queue: see {@link Builder#direct}} */
   public boolean isDirect() {
     return calls.isDirect();
   }
@@ -457,11 +447,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     }
   }
 
-  /**
-   * Returns the protection domain of the queue.
-   *
-   * @return the protection domain
-   */
+  /** {@return the protection domain of the queue} */
   public ProtectionDomain domain() {
     return domain;
   }
@@ -517,11 +503,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     }
   }
 
-  /**
-   * Returns the context of the queue.
-   *
-   * @return the context
-   */
+  /** {@return the context of the queue} */
   public Context context() {
     return domain.context();
   }

@@ -165,10 +165,9 @@ public final class TagOperations {
   }
 
   /**
-   * Returns the handle of a tagged buffer, which identifies it in a delete operation.
+   * {@return the handle of a tagged buffer, which identifies it in a delete operation}
    *
    * @param operation the index of an add operation that was posted
-   * @return the handle
    */
   public int handle(int operation) {
     int handle = Memory.getInt(at(operation) + HANDLE);
@@ -176,11 +175,7 @@ public final class TagOperations {
     return handle;
   }
 
-  /**
-   * Returns the number of operations.
-   *
-   * @return the number
-   */
+  /** {@return the number of operations} */
   public int size() {
     return size;
   }

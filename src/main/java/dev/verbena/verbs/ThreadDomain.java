@@ -42,11 +42,7 @@ public final class ThreadDomain extends Resource {
     }
   }
 
-  /**
-   * Returns the context of the domain.
-   *
-   * @return the context
-   */
+  /** {@return the context of the domain} */
   public Context context() {
     return context;
   }

@@ -56,10 +56,9 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns a builder of a work queue.
+   * {@return a builder of a work queue}
    *
    * @param domain the protection domain
-   * @return the builder
    */
   public static Builder builder(ProtectionDomain domain) {
     domain.core.requireOpen();
@@ -244,11 +243,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     return Codes.of(WorkQueueState.class, ibv_wq.state(struct), WorkQueueState.UNKNOWN);
   }
 
-  /**
-   * Returns the number of the queue, which its completions contain.
-   *
-   * @return the number
-   */
+  /** {@return the number of the queue, which its completions contain} */
   public int number() {
     core.requireOpen();
     return ibv_wq.wq_num(struct);
@@ -272,20 +267,12 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     return maxSges;
   }
 
-  /**
-   * Returns the completion queue.
-   *
-   * @return the completion queue
-   */
+  /** {@return the completion queue} */
   public CompletionQueue completions() {
     return completions;
   }
 
-  /**
-   * Returns the protection domain.
-   *
-   * @return the protection domain
-   */
+  /** {@return the protection domain} */
   public ProtectionDomain domain() {
     return domain;
   }

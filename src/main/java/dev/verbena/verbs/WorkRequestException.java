@@ -110,11 +110,7 @@ public final class WorkRequestException extends RdmaException {
     return statusCode;
   }
 
-  /**
-   * Returns the vendor-specific error code.
-   *
-   * @return the code
-   */
+  /** {@return the vendor-specific error code} */
   public int vendorError() {
     return vendorError;
   }

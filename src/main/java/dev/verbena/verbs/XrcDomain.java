@@ -81,11 +81,7 @@ public final class XrcDomain extends Resource {
     }
   }
 
-  /**
-   * Returns the context of the domain.
-   *
-   * @return the context
-   */
+  /** {@return the context of the domain} */
   public Context context() {
     return context;
   }

@@ -96,9 +96,10 @@ class BlackHoleTest {
         assertEquals(1, server.receive(PeerProgram.SOON).length);
         cable("add", "netem", "loss", "100%");
         FutureTask<byte[]> receiving = ConnectionTest.inBackground(() -> client.receive());
-        assertThrows(
-            RdmaTimeoutException.class, () -> client.send(new byte[1], Duration.ofMillis(100)));
-        var lost = assertThrows(WorkRequestException.class, () -> client.awaitPosted(Await.LIMIT));
+        client.setTimeout(Duration.ofMillis(100));
+        assertThrows(RdmaTimeoutException.class, () -> client.send(new byte[1]));
+        client.setTimeout(Await.LIMIT);
+        var lost = assertThrows(WorkRequestException.class, () -> client.awaitPosted());
         assertEquals(CompletionStatus.RETRY_EXC_ERR, lost.status());
         var flushed = assertThrows(ExecutionException.class, receiving::get);
         assertTrue(flushed.getMessage().contains("RETRY_EXC_ERR"), flushed.getMessage());

@@ -98,9 +98,9 @@ class ConnectionSettingsTest {
         assertEquals(Errno.EADDRINUSE, inUse.errno());
         try (Connection two = hosts.call(() -> Connection.connect(otherPeer, shared));
             Connection acceptedToo = second.get()) {
-          two.send(new byte[3], Await.LIMIT);
+          two.send(new byte[3]);
           assertEquals(3, acceptedToo.receive(Await.LIMIT).length);
-          one.send(new byte[4], Await.LIMIT);
+          one.send(new byte[4]);
           assertEquals(4, accepted.receive(Await.LIMIT).length);
         }
       }
@@ -145,7 +145,7 @@ class ConnectionSettingsTest {
     try (Pair pair =
         pair(DEFAULT.withKeepAlive(Duration.ofMillis(1), Await.LIMIT), DEFAULT.withReceives(1))) {
       Await.until("keep-alives", () -> pair.client().heard() > 20);
-      pair.client().send(new byte[5], Await.LIMIT);
+      pair.client().send(new byte[5]);
       assertEquals(5, pair.server().receive(Await.LIMIT).length);
     }
   }
@@ -161,23 +161,25 @@ class ConnectionSettingsTest {
                   64, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE);
       RemoteMemory remote = RemoteMemory.of(far);
       hosts.faults().partition("client", "server");
-      pair.client().postSend(new byte[1], Duration.ZERO);
-      pair.client().postWrite(own, 0, 8, remote, 0, Duration.ZERO);
+      pair.client().setTimeout(Duration.ZERO);
+      pair.client().postSend(new byte[1]);
+      pair.client().postWrite(own, 0, 8, remote, 0);
       for (Executable post :
           new Executable[] {
-            () -> pair.client().postSend(new byte[1], Duration.ZERO),
-            () -> pair.client().postSend(MemorySegment.ofArray(new byte[1]), Duration.ZERO),
-            () -> pair.client().postRead(own, 0, 8, remote, 0, Duration.ZERO),
-            () -> pair.client().postWrite(own, 0, 8, remote, 0, Duration.ZERO)
+            () -> pair.client().postSend(new byte[1]),
+            () -> pair.client().postSend(MemorySegment.ofArray(new byte[1])),
+            () -> pair.client().postRead(own, 0, 8, remote, 0),
+            () -> pair.client().postWrite(own, 0, 8, remote, 0)
           }) {
         var full = assertThrows(RdmaTimeoutException.class, post);
         assertTrue(
             full.getMessage().contains("2 requests are under way, the limit"), full.getMessage());
       }
       hosts.faults().heal();
-      pair.client().awaitPosted(Await.LIMIT);
-      pair.client().postRead(own, 0, 8, remote, 0, Duration.ZERO);
-      pair.client().awaitPosted(Await.LIMIT);
+      pair.client().setTimeout(Await.LIMIT);
+      pair.client().awaitPosted();
+      pair.client().postRead(own, 0, 8, remote, 0);
+      pair.client().awaitPosted();
     }
   }
 

@@ -258,20 +258,18 @@ class ConnectionTest {
                 .withMessageSize(4096)
                 .withReceives(2))) {
       for (int i = 0; i < 2; i++) {
-        pair.client.send(new byte[] {(byte) i}, SOON);
+        pair.client.send(new byte[] {(byte) i});
       }
-      var late =
-          assertThrows(
-              RdmaTimeoutException.class,
-              () -> pair.client.send(new byte[] {2}, Duration.ofMillis(300)));
+      pair.client.setTimeout(Duration.ofMillis(300));
+      var late = assertThrows(RdmaTimeoutException.class, () -> pair.client.send(new byte[] {2}));
       assertEquals(Duration.ofMillis(300), late.timeout());
       assertTrue(late.getMessage().contains("300 ms"), late.getMessage());
-      assertThrows(
-          RdmaTimeoutException.class, () -> pair.client.awaitPosted(Duration.ofMillis(100)));
+      assertThrows(RdmaTimeoutException.class, () -> pair.client.awaitPosted());
       for (int i = 0; i < 3; i++) {
         assertArrayEquals(new byte[] {(byte) i}, pair.server.receive(SOON));
       }
-      pair.client.awaitPosted(SOON);
+      pair.client.setTimeout(SOON);
+      pair.client.awaitPosted();
     }
   }
 
@@ -295,7 +293,7 @@ class ConnectionTest {
       for (int i = 0; i < 40; i++) {
         pair.client.postSend(("message " + i).getBytes(UTF_8));
       }
-      pair.client.awaitPosted(SOON);
+      pair.client.awaitPosted();
       assertEquals(40, receiving.get());
 
       MemoryRegion far = pair.server.transfers().registerWritable(arena.allocate(64));
@@ -313,7 +311,7 @@ class ConnectionTest {
       for (int i = 0; i < 10; i++) {
         pair.client.postRead(near, 9 - i, 1, RemoteMemory.of(readable), i);
       }
-      pair.client.awaitPosted(SOON);
+      pair.client.awaitPosted();
       assertEquals("jihgfedcba", near.memory().getString(0));
     }
   }
@@ -327,9 +325,9 @@ class ConnectionTest {
       RemoteMemory remote = RemoteMemory.of(counters);
       memory.set(ValueLayout.JAVA_LONG, 8, 40);
       assertEquals(40, pair.client.fetchAndAdd(remote, 8, 2));
-      assertEquals(42, pair.client.fetchAndAdd(remote, 8, -1, SOON));
+      assertEquals(42, pair.client.fetchAndAdd(remote, 8, -1));
       assertEquals(41, pair.client.compareAndSwap(remote, 8, 41, Long.MIN_VALUE));
-      assertEquals(Long.MIN_VALUE, pair.client.compareAndSwap(remote, 8, 41, 5, SOON));
+      assertEquals(Long.MIN_VALUE, pair.client.compareAndSwap(remote, 8, 41, 5));
       assertEquals(Long.MIN_VALUE, memory.get(ValueLayout.JAVA_LONG, 8));
       assertThrows(IllegalArgumentException.class, () -> pair.client.fetchAndAdd(remote, 4, 1));
       assertThrows(IndexOutOfBoundsException.class, () -> pair.client.fetchAndAdd(remote, 32, 1));
@@ -352,7 +350,7 @@ class ConnectionTest {
                 return last;
               });
       for (int i = 0; i < messages; i++) {
-        pair.client.send(new byte[] {(byte) i}, SOON);
+        pair.client.send(new byte[] {(byte) i});
       }
       assertEquals(messages - 1, receiving.get());
       assertEquals(messages, echoing.get());
@@ -361,7 +359,7 @@ class ConnectionTest {
 
   private static int echo(Connection connection, int messages) throws InterruptedException {
     for (int i = 0; i < messages; i++) {
-      connection.send(connection.receive(SOON), SOON);
+      connection.send(connection.receive(SOON));
     }
     return messages;
   }
@@ -371,7 +369,7 @@ class ConnectionTest {
     int pairs = 20;
     List<Connection> ends = new ArrayList<>();
     try (Pair first = Pair.between(Rig.addressA(), Rig.addressB())) {
-      first.client.send(new byte[1], SOON);
+      first.client.send(new byte[1]);
       assertEquals(1, first.server.receive(SOON).length);
       long before = Descriptors.count();
       for (int i = 0; i < pairs; i++) {
@@ -496,13 +494,13 @@ class ConnectionTest {
             Connection far = accepting.get()) {
           MemoryRegion own = near.transfers().registerMessages(arena.allocate(8));
           own.memory().set(ValueLayout.JAVA_LONG, 0, client + 1);
-          near.write(own, 0, 8, RemoteMemory.of(shared), client * 8L, SOON);
+          near.write(own, 0, 8, RemoteMemory.of(shared), client * 8L);
           long value = client + 1L;
           Await.until(
               "the data of the write",
               () -> board.get(ValueLayout.JAVA_LONG, (value - 1) * 8) == value);
           // A region of the listener's domain can also be named in requests of its clients.
-          far.send(shared.memory().asSlice(0, 8), SOON);
+          far.send(shared.memory().asSlice(0, 8));
           assertEquals(8, near.receive(SOON).length);
         }
       }

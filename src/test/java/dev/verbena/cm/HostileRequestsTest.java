@@ -68,14 +68,14 @@ class HostileRequestsTest {
     hosts.close();
   }
 
-  private RequestServer server(int maxClients, RequestHandler handler, boolean inExecutor)
+  private RequestServer server(int maxClients, RequestServer.Handler handler, boolean inExecutor)
       throws Exception {
     return server(maxClients, handler, inExecutor ? executor : null, SETTINGS);
   }
 
   private RequestServer server(
       int maxClients,
-      RequestHandler handler,
+      RequestServer.Handler handler,
       @Nullable Executor caller,
       ConnectionSettings settings)
       throws Exception {

@@ -15,24 +15,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Providers;
-import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
-import dev.verbena.values.AccessFlag;
-import dev.verbena.values.AckTimeout;
 import dev.verbena.values.EnhancedConnectionEstablishment;
-import dev.verbena.values.QueuePairAttribute;
-import dev.verbena.values.QueuePairAttributes;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairState;
-import dev.verbena.values.QueuePairType;
-import dev.verbena.verbs.CompletionQueue;
-import dev.verbena.verbs.Completions;
-import dev.verbena.verbs.Context;
 import dev.verbena.verbs.MemoryRegion;
-import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.Arena;
@@ -45,8 +35,6 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.Callable;
-import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
@@ -355,32 +343,6 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  void optionsReachTheQueuePair() throws InterruptedException {
-    try (EventChannel active = EventChannel.open();
-        EventChannel passive = EventChannel.open()) {
-      ConnectionId listener = listening(passive, Rig.addressB());
-      ConnectionId client = active.createId(PortSpace.TCP);
-      // A timeout that the device's own delay does not lengthen.
-      client.options().typeOfService(96).ackTimeout(AckTimeout.ofCode(20));
-      client.resolveAddress(
-          new InetSocketAddress(Rig.addressA(), 0), at(listener, Rig.addressB()), SOON);
-      next(active, EventType.ADDR_RESOLVED);
-      client.resolveRoute(SOON);
-      next(active, EventType.ROUTE_RESOLVED);
-      QueuePair pair = client.queues().createQueuePair(SMALL);
-      client.connect();
-      ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
-      server.queues().createQueuePair(SMALL);
-      server.accept();
-      next(active, EventType.ESTABLISHED);
-      QueuePairAttributes attributes =
-          pair.query(QueuePairAttribute.AV, QueuePairAttribute.TIMEOUT);
-      assertEquals(96, attributes.path().orElseThrow().route().orElseThrow().trafficClass());
-      assertEquals(AckTimeout.ofCode(20), attributes.ackTimeout());
-    }
-  }
-
-  @DeviceTest
   void listenerClosedWithARequestPendingRejectsIt() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
@@ -417,14 +379,14 @@ class RdmaCmTest {
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
       ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
-      try (QueuePair clientPair = external(client)) {
+      try (QueuePair clientPair = QueuesOfIdentifiersTest.external(client)) {
         var offered = new EnhancedConnectionEstablishment(0x15b3, 5);
         client.foreignQueuePair().localOptions(offered);
         client.connect(
             ConnectionParameters.DEFAULT.withQueuePairNumber(clientPair.number()), new byte[0]);
         ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
         assertEquals(offered, server.foreignQueuePair().remoteOptions());
-        try (QueuePair serverPair = external(server)) {
+        try (QueuePair serverPair = QueuesOfIdentifiersTest.external(server)) {
           var accepted = new EnhancedConnectionEstablishment(0x15b3, 1);
           server.foreignQueuePair().localOptions(accepted);
           server.accept(
@@ -457,46 +419,12 @@ class RdmaCmTest {
   }
 
   @DeviceTest
-  void connectsAnotherQueuePair() throws InterruptedException {
-    try (EventChannel active = EventChannel.open();
-        EventChannel passive = EventChannel.open()) {
-      ConnectionId listener = listening(passive, Rig.addressB());
-      ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
-      QueuePair clientPair = external(client);
-      client.connect(
-          ConnectionParameters.DEFAULT.withQueuePairNumber(clientPair.number()), new byte[0]);
-
-      ConnectionEvent request = next(passive, EventType.CONNECT_REQUEST);
-      assertEquals(clientPair.number(), request.connection().orElseThrow().queuePairNumber());
-      ConnectionId server = request.id();
-      assertEquals(
-          new EnhancedConnectionEstablishment(0, 0), server.foreignQueuePair().remoteOptions());
-      QueuePair serverPair = external(server);
-      serverPair.modify(server.foreignQueuePair().attributesFor(QueuePairState.RTR));
-      serverPair.modify(server.foreignQueuePair().attributesFor(QueuePairState.RTS));
-      server.accept(
-          ConnectionParameters.DEFAULT.withQueuePairNumber(serverPair.number()), new byte[0]);
-
-      ConnectionEvent response = next(active, EventType.CONNECT_RESPONSE);
-      assertEquals(serverPair.number(), response.connection().orElseThrow().queuePairNumber());
-      clientPair.modify(client.foreignQueuePair().attributesFor(QueuePairState.RTR));
-      clientPair.modify(client.foreignQueuePair().attributesFor(QueuePairState.RTS));
-      client.foreignQueuePair().establish();
-      next(passive, EventType.ESTABLISHED);
-      assertEquals(QueuePairState.RTS, clientPair.state());
-      assertEquals(QueuePairState.RTS, serverPair.state());
-      clientPair.close();
-      serverPair.close();
-    }
-  }
-
-  @DeviceTest
   void dataBeforeTheReadyMessageEstablishesTheConnection() throws InterruptedException {
     try (EventChannel active = EventChannel.open();
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = listening(passive, Rig.addressB());
       ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
-      QueuePair clientPair = external(client);
+      QueuePair clientPair = QueuesOfIdentifiersTest.external(client);
       client.connect(
           ConnectionParameters.DEFAULT.withQueuePairNumber(clientPair.number()), new byte[0]);
       ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
@@ -508,24 +436,6 @@ class RdmaCmTest {
       server.notifyCommunicationEstablished();
       assertEquals(server, next(passive, EventType.ESTABLISHED).id());
       clientPair.close();
-    }
-  }
-
-  @DeviceTest
-  void queuePairThatCannotBeConnectedFailsTheConnection() throws InterruptedException {
-    try (EventChannel active = EventChannel.open();
-        EventChannel passive = EventChannel.open()) {
-      ConnectionId listener = listening(passive, Rig.addressB());
-      ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
-      QueuePair pair = client.queues().createQueuePair(SMALL);
-      client.connect();
-      ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
-      server.queues().createQueuePair(SMALL);
-      pair.fail();
-      server.accept();
-      ConnectionEvent error = next(active, EventType.CONNECT_ERROR);
-      assertTrue(error.isFailure());
-      assertEquals(client, error.id());
     }
   }
 
@@ -612,121 +522,6 @@ class RdmaCmTest {
     }
   }
 
-  /**
-   * Of two shared receive queues librdmacm keeps only the last: closing both would crash the JVM.
-   */
-  @DeviceTest
-  void twoThreadsCreateOneSharedReceiveQueue() throws Exception {
-    try (EventChannel channel = EventChannel.open()) {
-      for (int round = 0; round < 50; round++) {
-        ConnectionId id = channel.createId(PortSpace.TCP);
-        id.bind(new InetSocketAddress(Rig.addressB(), 0));
-        CyclicBarrier start = new CyclicBarrier(2);
-        Callable<SharedReceiveQueue> creation =
-            () -> {
-              start.await();
-              return id.queues().createSharedReceiveQueue(4);
-            };
-        List<FutureTask<SharedReceiveQueue>> both =
-            List.of(ConnectionTest.inBackground(creation), ConnectionTest.inBackground(creation));
-        int refused = 0;
-        for (FutureTask<SharedReceiveQueue> one : both) {
-          try {
-            assertSame(one.get(), id.queues().sharedReceiveQueue().orElseThrow());
-          } catch (ExecutionException e) {
-            assertInstanceOf(IllegalStateException.class, e.getCause());
-            refused++;
-          }
-        }
-        assertEquals(1, refused, "refused in round " + round);
-        id.close();
-      }
-    }
-  }
-
-  @DeviceTest
-  void sharedReceiveQueueHasTheOptionsOfItsBuilder() {
-    try (EventChannel channel = EventChannel.open()) {
-      ConnectionId id = channel.createId(PortSpace.TCP);
-      id.bind(new InetSocketAddress(Rig.addressB(), 0));
-      try (Context other = Rig.b().open()) {
-        ProtectionDomain foreign = other.allocateProtectionDomain();
-        assertThrows(
-            IllegalArgumentException.class,
-            () -> id.queues().createSharedReceiveQueue(SharedReceiveQueue.builder(foreign, 4)));
-      }
-      SharedReceiveQueue shared =
-          id.queues()
-              .createSharedReceiveQueue(SharedReceiveQueue.builder(id.domain(), 4).maxSges(2));
-      assertSame(shared, id.queues().sharedReceiveQueue().orElseThrow());
-      assertTrue(shared.query().maxSges() >= 2, shared.query().toString());
-      assertSame(id.domain(), id.queues().createQueuePair(SMALL).domain());
-      id.close();
-      assertFalse(shared.isOpen());
-    }
-  }
-
-  private static QueuePair external(ConnectionId id) {
-    QueuePair pair =
-        QueuePair.builder(id.domain(), QueuePairType.RC)
-            .completions(id.context().createCompletionQueue(8))
-            .capacity(SMALL)
-            .create();
-    pair.modify(id.foreignQueuePair().attributesFor(QueuePairState.INIT));
-    return pair;
-  }
-
-  @DeviceTest
-  void queuePairHasTheOptionsOfItsBuilder() throws InterruptedException {
-    try (EventChannel active = EventChannel.open();
-        EventChannel passive = EventChannel.open()) {
-      ConnectionId listener = listening(passive, Rig.addressB());
-      ConnectionId client = resolved(active, Rig.addressA(), at(listener, Rig.addressB()));
-      CompletionQueue queue = client.context().createCompletionQueue(8);
-      QueuePair pair =
-          client
-              .queues()
-              .createQueuePair(
-                  QueuePair.builder(client.domain(), QueuePairType.RC)
-                      .completions(queue)
-                      .capacity(SMALL));
-      assertEquals(QueuePairState.INIT, pair.state());
-      assertEquals(pair, client.queuePair().orElseThrow());
-      assertThrows(IllegalStateException.class, () -> client.queues().createQueuePair(SMALL));
-      pair.close();
-      client.queues().createQueuePair(SMALL);
-      assertEquals(QueuePairState.INIT, client.queuePair().orElseThrow().state());
-      queue.close();
-    }
-  }
-
-  /** C leaves a pointer to the domain of the last queue pair in the identifier. */
-  @DeviceTest
-  void identifierOutlivesTheDomainOfItsQueuePair() {
-    try (EventChannel channel = EventChannel.open();
-        Arena arena = Arena.ofShared()) {
-      ConnectionId id = channel.createId(PortSpace.TCP);
-      id.bind(new InetSocketAddress(Rig.addressB(), 0));
-      long home = rdma_cm_id.pd(id.nativeId().struct()).address();
-      try (CompletionQueue queue = id.context().createCompletionQueue(8);
-          ProtectionDomain own = id.context().allocateProtectionDomain()) {
-        id.queues()
-            .createQueuePair(
-                QueuePair.builder(own, QueuePairType.RC).completions(queue).capacity(SMALL));
-        assertSame(own, id.domain());
-      }
-      assertEquals(Optional.empty(), id.queuePair());
-      assertEquals(
-          home,
-          rdma_cm_id.pd(id.nativeId().struct()).address(),
-          "C still has a domain that is gone");
-      assertEquals(home, id.domain().segment().address());
-      id.domain().registerMemory(arena.allocate(64), AccessFlag.LOCAL_WRITE).close();
-      QueuePair pair = id.queues().createQueuePair(SMALL);
-      assertSame(id.domain(), pair.domain());
-    }
-  }
-
   @DeviceTest
   void endOfThePeersProcessDisconnects() throws InterruptedException {
     EventChannel active = EventChannel.open();
@@ -749,7 +544,8 @@ class RdmaCmTest {
   @Needs(ADDRESSES)
   void resolvesNames() throws InterruptedException {
     String host = Rig.addressB().getHostAddress();
-    AddressInfo v4 = AddressQuery.of(host, "7471").numericHost().resolve(SOON).getFirst();
+    AddressInfo v4 =
+        AddressQuery.of(host, "7471").flag(AddressInfo.Flag.NUMERICHOST).resolve(SOON).getFirst();
     assertEquals(new InetSocketAddress(Rig.addressB(), 7471), v4.destination().orElseThrow());
     assertEquals(Optional.of(PortSpace.TCP), v4.portSpace());
     assertFalse(v4.isPassive());
@@ -767,14 +563,21 @@ class RdmaCmTest {
     assertEquals(Optional.of(PortSpace.UDP), v6.portSpace());
 
     AddressInfo passive =
-        AddressQuery.of(null, "7471").passive().portSpace(PortSpace.TCP).resolve(SOON).getFirst();
+        AddressQuery.of(null, "7471")
+            .flag(AddressInfo.Flag.PASSIVE)
+            .portSpace(PortSpace.TCP)
+            .resolve(SOON)
+            .getFirst();
     assertTrue(passive.isPassive());
     assertEquals(7471, passive.source().orElseThrow().getPort());
 
     var unknown =
         assertThrows(
             VerbsException.class,
-            () -> AddressQuery.of("no such name", "7471").numericHost().resolve(SOON));
+            () ->
+                AddressQuery.of("no such name", "7471")
+                    .flag(AddressInfo.Flag.NUMERICHOST)
+                    .resolve(SOON));
     assertTrue(unknown.getMessage().contains("no such name"), unknown.getMessage());
     var nowhere =
         assertThrows(
@@ -782,43 +585,6 @@ class RdmaCmTest {
     assertEquals("rdma_getaddrinfo", nowhere.function());
     assertTrue(nowhere.getMessage().contains("nowhere.invalid"), nowhere.getMessage());
     assertThrows(IllegalArgumentException.class, () -> AddressQuery.of(null, null));
-  }
-
-  @DeviceTest
-  void receivesFromASharedQueue() throws Exception {
-    try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
-        Arena arena = Arena.ofShared()) {
-      var accepting =
-          ConnectionTest.inBackground(
-              () -> {
-                Endpoint server = listener.poll(SOON);
-                SharedReceiveQueue shared = server.id().queues().createSharedReceiveQueue(8);
-                assertThrows(
-                    IllegalStateException.class,
-                    () -> server.id().queues().createSharedReceiveQueue(8));
-                server.id().queues().createQueuePair(SMALL);
-                Transfers transfers = server.id().queues().transfers();
-                MemoryRegion region = transfers.registerMessages(arena.allocate(64));
-                assertTrue(transfers.receive(77, region, 0, 64));
-                server.accept(ConnectionParameters.DEFAULT, new byte[0], SOON);
-                assertTrue(shared.isOpen());
-                return server;
-              });
-      try (Connection client =
-          Connection.connect(
-              new InetSocketAddress(Rig.addressB(), listener.port()),
-              ConnectionSettings.DEFAULT
-                  .withLocalAddress(new InetSocketAddress(Rig.addressA(), 0))
-                  .withTimeout(SOON))) {
-        try (Endpoint server = accepting.get()) {
-          client.send(new byte[] {1, 2, 3});
-          Completions got = new Completions(1);
-          assertEquals(1, server.id().queues().transfers().awaitReceives(got, SOON));
-          assertEquals(77, got.id(0));
-          assertEquals(3, got.byteLength(0));
-        }
-      }
-    }
   }
 
   @DeviceTest

@@ -65,7 +65,7 @@ class RequestsTest {
     return (int) request.byteSize();
   }
 
-  private RequestServer server(RequestHandler handler, boolean inExecutor) throws Exception {
+  private RequestServer server(RequestServer.Handler handler, boolean inExecutor) throws Exception {
     RequestServer server =
         hosts.call(
             () ->

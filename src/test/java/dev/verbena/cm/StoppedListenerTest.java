@@ -71,7 +71,7 @@ class StoppedListenerTest {
 
         assertTrue(listener.domain().isOpen());
         MemoryRegion own = client.domain().allocateMemory(64, AccessFlag.LOCAL_WRITE);
-        client.read(own, 0, 12, RemoteMemory.of(shared), 0, Await.LIMIT);
+        client.read(own, 0, 12, RemoteMemory.of(shared), 0);
         assertEquals("still there", own.memory().getString(0));
 
         var open =
@@ -103,7 +103,7 @@ class StoppedListenerTest {
         String warning = log.next();
         assertTrue(warning.contains("although 1 of its connections are open"), warning);
         assertTrue(!region.isOpen(), "the region is open");
-        client.send(new byte[1], Await.LIMIT);
+        client.send(new byte[1]);
         assertEquals(1, server.receive(Await.LIMIT).length);
       }
     }

@@ -43,7 +43,7 @@ class SynchronousTest {
 
   private static AddressInfo passive() throws InterruptedException {
     return AddressQuery.of(Rig.addressB().getHostAddress(), PORT)
-        .passive()
+        .flag(AddressInfo.Flag.PASSIVE)
         .portSpace(PortSpace.TCP)
         .queuePairType(QueuePairType.RC)
         .resolve(SOON)

@@ -56,14 +56,24 @@ class PagesTest {
       Pattern.compile("\\b(?!ed25519)(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\\d)[0-9a-f]{7,40}\\b");
 
   private static final Pattern SOURCE =
-      Pattern.compile("`((?:src|examples|benchmarks|bridges|jextract|\\.ci|\\.github)/[\\w/.-]+)`");
+      Pattern.compile(
+          "`((?:src|stress|examples|benchmarks|bridges|jextract|\\.ci|\\.github)/[\\w/.-]+)`");
 
   /** A page, as comments, messages and scripts name it. */
   private static final Pattern DOCUMENT = Pattern.compile("\\bdocs/[\\w-]+\\.md\\b");
 
   /** The folders with files that name pages. */
   private static final List<String> FOLDERS =
-      List.of("benchmarks", "bridges", "examples", "jextract", "reports", "src", ".ci", ".github");
+      List.of(
+          "benchmarks",
+          "bridges",
+          "examples",
+          "jextract",
+          "reports",
+          "src",
+          "stress",
+          ".ci",
+          ".github");
 
   /** A row of a list of requirements, such as S2-K26. */
   private static final Pattern REQUIREMENT = Pattern.compile("\\bS\\d-[A-Z]?\\d+\\b");
@@ -176,7 +186,7 @@ class PagesTest {
   @Test
   void nothingHasATagOfAListOfRequirements() throws IOException {
     Set<Path> tagged = new TreeSet<>();
-    for (String folder : List.of("docs", "src", "examples", "benchmarks", "bridges")) {
+    for (String folder : List.of("docs", "src", "stress", "examples", "benchmarks", "bridges")) {
       files(folder).stream()
           .filter(file -> file.toString().matches(".*\\.(md|java|tsv|txt)"))
           .filter(file -> !found(REQUIREMENT, read(file)).isEmpty())

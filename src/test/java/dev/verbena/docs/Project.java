@@ -50,8 +50,8 @@ record Project(Map<String, Row> packages, Graph classes, List<SourceFile> source
   private static final Pattern WORD = Pattern.compile("\\w+");
 
   /**
-   * Where types are used by those for whom they are: guides, examples, bridges, programs of the
-   * tests; and the descriptor, which names services.
+   * Where types are used by those for whom they are: guides, examples, bridges, benchmarks,
+   * programs of the tests; and the descriptor, which names services.
    */
   private static final List<Path> USERS =
       Stream.of(
@@ -59,6 +59,7 @@ record Project(Map<String, Row> packages, Graph classes, List<SourceFile> source
               "docs",
               "examples",
               "bridges",
+              "benchmarks/src",
               "src/test/java/dev/verbena/programs",
               "src/main/java/module-info.java")
           .map(Path::of)

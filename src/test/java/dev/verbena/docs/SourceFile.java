@@ -20,7 +20,8 @@ record SourceFile(Path root, String type, String text) {
           MAIN,
           Path.of("src/tools/java"),
           Path.of("src/test/java"),
-          Path.of("benchmarks/src/main/java"));
+          Path.of("benchmarks/src/main/java"),
+          Path.of("stress/src/main/java"));
 
   /** All but descriptors of packages and modules, and what jextract wrote. */
   static List<SourceFile> all() {

@@ -1,7 +1,5 @@
 package dev.verbena.fuzz;
 
-import static java.util.stream.Collectors.joining;
-import static java.util.stream.Collectors.toCollection;
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -59,7 +57,6 @@ import dev.verbena.verbs.QueuePairBuilder;
 import dev.verbena.verbs.ReceiveIndirectionTable;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.RemoteMemory;
-import dev.verbena.verbs.Resource;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SharedReceiveQueue;
 import dev.verbena.verbs.TagOperations;
@@ -69,18 +66,9 @@ import dev.verbena.verbs.WorkQueue;
 import dev.verbena.verbs.XrcDomain;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.reflect.Constructor;
-import java.lang.reflect.Executable;
-import java.lang.reflect.Field;
-import java.lang.reflect.GenericArrayType;
-import java.lang.reflect.Modifier;
-import java.lang.reflect.ParameterizedType;
-import java.lang.reflect.Type;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
-import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -105,100 +93,12 @@ class OtherDeviceTest {
     SendOperation.SEND, SendOperation.RDMA_WRITE, SendOperation.BIND_MW
   };
 
-  /** Of mlx5 alone, which has DC: DcTest calls them. */
-  private static final Set<String> OF_MLX5 =
-      Set.of(
-          "PostingRequest.toTarget(AddressHandle, int, long)",
-          "SendList.toTarget(int, AddressHandle, int, long)",
-          "SendRequest.toTarget(AddressHandle, int, long)");
-
   /** Call of a method with an object of another device. */
   private interface Call {
     void run() throws Exception;
   }
 
   private final Map<String, Call> calls = new TreeMap<>();
-
-  // The methods
-
-  /** These only tell whether two objects can be used together. */
-  private static final Set<String> CHECKS =
-      Set.of(
-          "CompletionCursor.requireAtCompletion(ExtendedCompletionQueue)",
-          "ProtectionDomain.isOneWith(ProtectionDomain)");
-
-  /**
-   * The public methods, constructors and builders of which two objects belong to a device: the one
-   * that the method is called on, and its arguments.
-   */
-  private static Set<String> combining() {
-    return new Surface()
-        .all().stream()
-            .filter(
-                executable -> {
-                  long objects =
-                      Arrays.stream(executable.getGenericParameterTypes())
-                          .filter(OtherDeviceTest::isOfDevice)
-                          .count();
-                  boolean isCalledOnOne =
-                      !(executable instanceof Constructor)
-                          && !Modifier.isStatic(executable.getModifiers())
-                          && isOfDevice(executable.getDeclaringClass());
-                  return objects > 1 || (objects == 1 && isCalledOnOne);
-                })
-            .map(OtherDeviceTest::name)
-            .filter(name -> !OF_MLX5.contains(name) && !CHECKS.contains(name))
-            .collect(toCollection(TreeSet::new));
-  }
-
-  private static String name(Executable executable) {
-    String type = Surface.name(executable.getDeclaringClass()).replace('$', '.');
-    return type
-        + (executable instanceof Constructor ? "" : "." + executable.getName())
-        + Arrays.stream(executable.getParameterTypes())
-            .map(Class::getSimpleName)
-            .collect(joining(", ", "(", ")"));
-  }
-
-  /** A search for a resource in the fields of an object of a type, and of their types. */
-  private static final class Search {
-    /** Completions are memory of Java, which any queue fills. */
-    private final Set<Class<?>> visited = new HashSet<>(Set.of(Completions.class));
-
-    private boolean finds(Type type) {
-      return switch (type) {
-        case Class<?> c when c.isArray() -> finds(c.componentType());
-        case Class<?> c -> findsIn(c);
-        case ParameterizedType generic ->
-            finds(generic.getRawType())
-                || Arrays.stream(generic.getActualTypeArguments()).anyMatch(this::finds);
-        case GenericArrayType array -> finds(array.getGenericComponentType());
-        default -> false;
-      };
-    }
-
-    private boolean findsIn(Class<?> type) {
-      if (!type.getPackageName().matches("dev\\.verbena\\.(verbs|flow|util|cm|packet)")) {
-        return false;
-      }
-      return Resource.class.isAssignableFrom(type)
-          || (type.isInterface() && type.isAssignableFrom(QueuePair.class))
-          || (visited.add(type) && findsInFields(type));
-    }
-
-    private boolean findsInFields(Class<?> type) {
-      return (type.getSuperclass() != null && finds(type.getSuperclass()))
-          || Arrays.stream(type.getDeclaredFields())
-              .filter(field -> !Modifier.isStatic(field.getModifiers()))
-              .map(Field::getGenericType)
-              .anyMatch(this::finds);
-    }
-  }
-
-  /** Whether objects of a type belong to a device: it is a resource, or has one. */
-  private static boolean isOfDevice(Type type) {
-    return new Search().finds(type);
-  }
 
   // The devices
 
@@ -556,26 +456,14 @@ class OtherDeviceTest {
         "Connection.read(MemoryRegion, long, long, RemoteMemory, long)",
         () -> connection.read(region, 0, 8, remote, 0));
     calls.put(
-        "Connection.read(MemoryRegion, long, long, RemoteMemory, long, Duration)",
-        () -> connection.read(region, 0, 8, remote, 0, SOON));
-    calls.put(
         "Connection.postRead(MemoryRegion, long, long, RemoteMemory, long)",
         () -> connection.postRead(region, 0, 8, remote, 0));
     calls.put(
         "Connection.write(MemoryRegion, long, long, RemoteMemory, long)",
         () -> connection.write(region, 0, 8, remote, 0));
     calls.put(
-        "Connection.write(MemoryRegion, long, long, RemoteMemory, long, Duration)",
-        () -> connection.write(region, 0, 8, remote, 0, SOON));
-    calls.put(
         "Connection.postWrite(MemoryRegion, long, long, RemoteMemory, long)",
         () -> connection.postWrite(region, 0, 8, remote, 0));
-    calls.put(
-        "Connection.postRead(MemoryRegion, long, long, RemoteMemory, long, Duration)",
-        () -> connection.postRead(region, 0, 8, remote, 0, SOON));
-    calls.put(
-        "Connection.postWrite(MemoryRegion, long, long, RemoteMemory, long, Duration)",
-        () -> connection.postWrite(region, 0, 8, remote, 0, SOON));
     transfers(connection.transfers(), other);
   }
 
@@ -706,8 +594,8 @@ class OtherDeviceTest {
       connections(hosts, own, other, channel);
       packets(port, other);
       handles(hereOpen, thereOpen);
-      assertEquals(Set.of(), without(combining(), calls.keySet()), "not tested");
-      assertEquals(Set.of(), without(calls.keySet(), combining()), "not in the API");
+      assertEquals(Set.of(), without(CombiningMethods.all(), calls.keySet()), "not tested");
+      assertEquals(Set.of(), without(calls.keySet(), CombiningMethods.all()), "not in the API");
       assertAll(
           calls.entrySet().stream()
               .map(call -> () -> assertRefused(call.getKey(), call.getValue())));
@@ -730,7 +618,9 @@ class OtherDeviceTest {
         Side other = new Side(hosts.clientContext())) {
       String address = hosts.serverAddress().getHostAddress();
       for (AddressQuery query :
-          List.of(AddressQuery.of(address, "7471"), AddressQuery.of(address, "7471").passive())) {
+          List.of(
+              AddressQuery.of(address, "7471"),
+              AddressQuery.of(address, "7471").flag(AddressInfo.Flag.PASSIVE))) {
         for (QueuePairCapacity capacity : new QueuePairCapacity[] {null, QueuePairCapacity.of(1)}) {
           hosts.call(
               () -> {

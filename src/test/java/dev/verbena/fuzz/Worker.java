@@ -26,8 +26,10 @@ import java.lang.reflect.Executable;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Proxy;
 import java.lang.reflect.Type;
+import java.lang.reflect.TypeVariable;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
@@ -192,10 +194,23 @@ final class Worker implements Runnable {
     for (int i = 0; i < types.length; i++) {
       arguments[i] = Restrictions.of(called, i, random, round.memory);
       if (Restrictions.FREE.equals(arguments[i])) {
-        arguments[i] = values.of(types[i]);
+        arguments[i] = values.of(known(types[i], receiver));
       }
     }
     return call(called, receiver, arguments);
+  }
+
+  /** What a parameter of the type of the receiver stands for in its class. */
+  private static Type known(Type type, Object receiver) {
+    if (type instanceof TypeVariable<?> variable
+        && receiver != null
+        && receiver.getClass().getGenericSuperclass() instanceof ParameterizedType known
+        && known.getRawType().equals(variable.getGenericDeclaration())) {
+      List<TypeVariable<?>> variables =
+          List.of(variable.getGenericDeclaration().getTypeParameters());
+      return known.getActualTypeArguments()[variables.indexOf(variable)];
+    }
+    return type;
   }
 
   private Object call(Executable called, Object receiver, Object[] arguments) {

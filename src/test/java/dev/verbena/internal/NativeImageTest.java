@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.internal.foreign.Call;
 import dev.verbena.internal.foreign.Downcall;
 import dev.verbena.internal.foreign.MappedMemory;
-import dev.verbena.internal.foreign.ThreadErrno;
 import dev.verbena.internal.foreign.Upcalls;
 import dev.verbena.testing.GeneratedFile;
 import java.io.IOException;
@@ -45,7 +44,7 @@ class NativeImageTest {
 
   /** The classes that link C functions, each into constants of its own or of a nested class. */
   private static final List<Class<?>> LINKING =
-      List.of(Call.class, Downcall.class, MappedMemory.class, ThreadErrno.class);
+      List.of(Call.class, Downcall.class, MappedMemory.class);
 
   @Test
   @Tag(GeneratedFile.TAG)

@@ -1,6 +1,5 @@
 package dev.verbena.lab;
 
-import dev.verbena.internal.CallTrace;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,7 +13,7 @@ import java.util.logging.Logger;
 /** Notes which C functions did what they were asked to, as the library's own trace tells. */
 final class CallsSeen extends Handler {
   /** The logger must be kept, or its level is lost with it. */
-  private final Logger calls = Logger.getLogger(CallTrace.NAME);
+  private final Logger calls = Logger.getLogger("dev.verbena.calls");
 
   private final Set<String> functions = new ConcurrentSkipListSet<>();
 

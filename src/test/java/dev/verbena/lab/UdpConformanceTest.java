@@ -23,7 +23,8 @@ import org.junit.jupiter.api.io.TempDir;
 class UdpConformanceTest {
   /** Device b answers in the tests of these classes. */
   private static final String CLASSES =
-      "AddrTest AtomicTest BufTest CqEventsTest CqExTest OdpTest QpExTest QpTest SrqTest UcTest";
+      "AddrTest AtomicTest BufTest CqEventsTest CqExTest FullSendQueueTest OdpTest QpExTest QpTest"
+          + " SrqTest UcTest";
 
   /** Names of classes of {@code dev.verbena.verbs} to run instead of {@link #CLASSES}. */
   private static final String[] CHOSEN =

@@ -41,9 +41,10 @@ final class Batch implements Callable<Integer> {
             new Link(
                 devices.device(),
                 SIZE,
+                1,
                 SendOperation.RDMA_WRITE,
                 SendOperation.RDMA_WRITE_WITH_IMM);
-        Link there = new Link(devices.peerDevice(), SIZE)) {
+        Link there = new Link(devices.peerDevice(), SIZE, 1)) {
       here.queuePair().connect(there.address());
       there.queuePair().connect(here.address());
       there.post(new ReceiveList(1, 1)); // For the immediate data, which needs no memory.

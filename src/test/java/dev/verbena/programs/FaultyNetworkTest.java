@@ -96,8 +96,9 @@ class FaultyNetworkTest {
                 try (Connection client =
                     Connection.accept(
                         listener.take(), ConnectionSettings.DEFAULT.withTimeout(Await.LIMIT))) {
+                  client.setTimeout(patience);
                   for (int i = 0; i < messages; i++) {
-                    client.send(client.receive(patience), patience);
+                    client.send(client.receive(patience));
                   }
                   answered.complete(null);
                   client.receive(patience); // The end of the connection.
@@ -107,9 +108,10 @@ class FaultyNetworkTest {
               },
               task -> Thread.ofPlatform().daemon().start(task));
       try (Connection server = connect("" + listener.port())) {
+        server.setTimeout(patience);
         for (int i = 0; i < messages; i++) {
           byte[] message = ByteBuffer.allocate(1000).putInt(i).array();
-          server.send(message, patience);
+          server.send(message);
           assertArrayEquals(message, server.receive(patience));
         }
         // An end that closes flushes what is not acknowledged yet.
@@ -233,11 +235,11 @@ class FaultyNetworkTest {
     try (Program peer = echo(port)) {
       peer.says(EchoMain.READY);
       try (Connection server = connect(port)) {
-        server.send(new byte[8], Await.LIMIT);
+        server.send(new byte[8]);
         server.receive(Await.LIMIT);
         peer.kill();
         assertThrows(RdmaException.class, () -> server.receive(Await.LIMIT));
-        assertThrows(RdmaException.class, () -> server.send(new byte[8], Await.LIMIT));
+        assertThrows(RdmaException.class, () -> server.send(new byte[8]));
       }
     }
     assertKilledServerIsNoticed(Program.start(rpingServer(port)), rpingClient(port, 0));
@@ -280,16 +282,17 @@ class FaultyNetworkTest {
     try (Program peer = echo(port)) {
       peer.says(EchoMain.READY);
       try (Connection server = connect(port)) {
-        server.send(new byte[8], Await.LIMIT);
+        server.send(new byte[8]);
         server.receive(Await.LIMIT);
         signal("STOP", peer);
+        server.setTimeout(SHORTLY);
         assertThrows(RdmaTimeoutException.class, () -> server.receive(SHORTLY));
         // The device takes messages as long as there are receives; then the sender waits.
         assertThrows(
             RdmaException.class,
             () -> {
               while (true) {
-                server.send(new byte[8], SHORTLY);
+                server.send(new byte[8]);
               }
             });
         signal("CONT", peer);

@@ -128,7 +128,7 @@ final class PingPongOptions {
   }
 
   Context open() {
-    return device.open();
+    return device.device().open();
   }
 
   PingPongEnd makeEnd(Context context, Arena arena) {

@@ -65,7 +65,10 @@ final class PingPongXrc {
 
   /** Connects to the peer, and exchanges messages with it. */
   void play(String host, PrintWriter out) throws IOException {
-    try (Peer peer = Peer.meet(host, options.tcpPort(), options.timeout())) {
+    try (Peer peer =
+        host == null
+            ? Peer.accept(options.tcpPort(), options.timeout())
+            : Peer.connect(host, options.tcpPort(), options.timeout())) {
       out.println("   local: " + address());
       XrcAddress remote =
           XrcAddress.of(peer.exchange(address().bytes(), "the address of its queue pairs"));

@@ -160,7 +160,9 @@ final class RcExample implements Callable<Integer> {
 
   private Peer meet() throws IOException {
     try {
-      return Peer.meet(host, tcpPort, Patience.WITH_PEER);
+      return host == null
+          ? Peer.accept(tcpPort, Patience.WITH_PEER)
+          : Peer.connect(host, tcpPort, Patience.WITH_PEER);
     } catch (ConnectException e) {
       throw new Failure("Couldn't connect to " + host + ":" + tcpPort, e.getCause());
     }

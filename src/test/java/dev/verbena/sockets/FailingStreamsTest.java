@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
-import dev.verbena.internal.CallTrace;
 import dev.verbena.soft.Faults;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
@@ -274,7 +273,7 @@ class FailingStreamsTest {
 
   /** How often the streams call each C function, from the first connect to the last close. */
   private static Map<String, Long> calls(Mode mode) throws Exception {
-    try (LoggedMessages calls = new LoggedMessages(CallTrace.NAME, Level.FINER, "");
+    try (LoggedMessages calls = new LoggedMessages("dev.verbena.calls", Level.FINER, "");
         Place place = new Place("")) {
       int before = calls.all().size();
       place.live(mode);

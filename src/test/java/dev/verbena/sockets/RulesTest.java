@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 class RulesTest {
   @TempDir Path folder;
 
-  private static Transport transport(Rules rules, String host, int port) {
+  private static Rule.Transport transport(Rules rules, String host, int port) {
     return rules.of(new InetSocketAddress(host, port)).transport();
   }
 
@@ -29,23 +29,23 @@ class RulesTest {
   void firstMatchCounts() {
     Rules rules =
         Rules.of("tcp *:5432; rdma 10.0.0.0/8:9000-9999;rdma-only 10.1.2.3 ; tcp 10.0.0.0/8:*");
-    assertEquals(Transport.TCP, transport(rules, "10.0.0.1", 5432));
-    assertEquals(Transport.RDMA, transport(rules, "10.0.0.1", 9000));
-    assertEquals(Transport.RDMA, transport(rules, "10.255.0.1", 9999));
-    assertEquals(Transport.TCP, transport(rules, "10.0.0.1", 8999));
-    assertEquals(Transport.TCP, transport(rules, "10.0.0.1", 10_000));
-    assertEquals(Transport.RDMA_ONLY, transport(rules, "10.1.2.3", 0));
-    assertEquals(Transport.BOTH, transport(rules, "11.0.0.1", 9000));
-    assertEquals(Transport.BOTH, transport(rules, "fd00::1", 9000));
+    assertEquals(Rule.Transport.TCP, transport(rules, "10.0.0.1", 5432));
+    assertEquals(Rule.Transport.RDMA, transport(rules, "10.0.0.1", 9000));
+    assertEquals(Rule.Transport.RDMA, transport(rules, "10.255.0.1", 9999));
+    assertEquals(Rule.Transport.TCP, transport(rules, "10.0.0.1", 8999));
+    assertEquals(Rule.Transport.TCP, transport(rules, "10.0.0.1", 10_000));
+    assertEquals(Rule.Transport.RDMA_ONLY, transport(rules, "10.1.2.3", 0));
+    assertEquals(Rule.Transport.BOTH, transport(rules, "11.0.0.1", 9000));
+    assertEquals(Rule.Transport.BOTH, transport(rules, "fd00::1", 9000));
   }
 
   @Test
   void prefixesCountBits() {
     Rules rules = Rules.of("tcp 10.0.0.128/25;rdma [2001:db8::]/33:1;rdma-only 0.0.0.0/0");
-    assertEquals(Transport.TCP, transport(rules, "10.0.0.255", 1));
-    assertEquals(Transport.RDMA_ONLY, transport(rules, "10.0.0.127", 1));
-    assertEquals(Transport.RDMA, transport(rules, "2001:db8:7fff::1", 1));
-    assertEquals(Transport.BOTH, transport(rules, "2001:db8:8000::1", 1));
+    assertEquals(Rule.Transport.TCP, transport(rules, "10.0.0.255", 1));
+    assertEquals(Rule.Transport.RDMA_ONLY, transport(rules, "10.0.0.127", 1));
+    assertEquals(Rule.Transport.RDMA, transport(rules, "2001:db8:7fff::1", 1));
+    assertEquals(Rule.Transport.BOTH, transport(rules, "2001:db8:8000::1", 1));
   }
 
   @Test
@@ -53,14 +53,14 @@ class RulesTest {
     Path file = folder.resolve("rules");
     Files.writeString(file, "# Databases\ntcp *:5432 # PostgreSQL\n\nrdma *\n");
     Rules rules = Rules.of("@" + file);
-    assertEquals(Transport.TCP, transport(rules, "10.0.0.1", 5432));
-    assertEquals(Transport.RDMA, transport(rules, "10.0.0.1", 1));
+    assertEquals(Rule.Transport.TCP, transport(rules, "10.0.0.1", 5432));
+    assertEquals(Rule.Transport.RDMA, transport(rules, "10.0.0.1", 1));
     assertThrows(UncheckedIOException.class, () -> Rules.of("@" + folder.resolve("none")));
   }
 
   @Test
   void withoutRulesTheDefaultCounts() {
-    assertEquals(Transport.BOTH, transport(Rules.of(""), "10.0.0.1", 1));
+    assertEquals(Rule.Transport.BOTH, transport(Rules.of(""), "10.0.0.1", 1));
     assertEquals("the default rule", Rules.of(" ;").of(new InetSocketAddress(1)).text());
   }
 

@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
+import dev.verbena.internal.Verbs;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftChannel;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.engine.Engine;
-import dev.verbena.soft.functions.CompletionFunctions;
 import dev.verbena.values.AsyncEventType;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.AsyncEvents;
@@ -73,21 +73,21 @@ class DeviceBehaviourTest {
   /** As {@code ibv_destroy_cq(3)} says; also if the acknowledgement comes after its beginning. */
   @Test
   void destroyingAQueueWaitsForTheAcknowledgementOfItsEvents() throws Exception {
-    CompletionFunctions functions = new CompletionFunctions();
     try (SoftPair pair = SoftPair.connected();
         Arena arena = Arena.ofConfined()) {
+      Verbs verbs = pair.network.provider().verbs();
       CompletionChannel channel = pair.a.context.createCompletionChannel();
       CompletionQueue queue = pair.a.context.completionQueue(4).channel(channel).create();
       long address = queue.segment().address();
       SoftCompletionQueue soft = SoftCompletionQueue.at(address);
-      Registry.at("test", channel.segment().address(), SoftChannel.class).add(soft);
+      Registry.at(channel.segment().address(), SoftChannel.class).add(soft);
       MemorySegment event = arena.allocate(16, 8);
-      functions.ibv_get_cq_event(channel.segment().address(), event.address(), event.address() + 8);
+      verbs.ibv_get_cq_event(channel.segment().address(), event.address(), event.address() + 8);
       Thread closing = Thread.ofPlatform().start(queue::close);
       while (closing.getState() != Thread.State.WAITING) {
         Thread.onSpinWait();
       }
-      functions.ibv_ack_cq_events(address, 1);
+      verbs.ibv_ack_cq_events(address, 1);
       closing.join();
       assertFalse(queue.isOpen());
     }

@@ -8,7 +8,7 @@ import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.engine.Task;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.Gids;
-import dev.verbena.soft.wire.Link;
+import dev.verbena.soft.wire.NetworkLink;
 import dev.verbena.soft.wire.NoLink;
 import dev.verbena.soft.wire.Packet;
 import dev.verbena.testing.Await;
@@ -26,7 +26,7 @@ class EngineTest {
   private static final int WAITING = 5;
 
   /** A link on which packets wait. */
-  private static class Waiting implements Link {
+  private static class Waiting implements NetworkLink {
     private final NoLink none = new NoLink();
     private int left;
     private int received;

@@ -106,7 +106,7 @@ public final class SoftInternals {
 
   /** Raises an asynchronous event of an object or a port. */
   public void event(long context, int type, long element) {
-    AsyncEventQueue events = Registry.at("event", context, SoftContext.class).events;
+    AsyncEventQueue events = Registry.at(context, SoftContext.class).events;
     SoftObject object = Registry.find(element);
     if (object == null) {
       events.add(type, (int) element);
@@ -154,12 +154,12 @@ public final class SoftInternals {
   public void bind(long window, long region, long queuePair) {
     network.engine.locked(
         () -> {
-          SoftWindow bound = Registry.at("bind", window, SoftWindow.class);
+          SoftWindow bound = Registry.at(window, SoftWindow.class);
           if (region == 0) {
             bound.unbind();
             return;
           }
-          SoftRegion to = Registry.at("bind", region, SoftRegion.class);
+          SoftRegion to = Registry.at(region, SoftRegion.class);
           SoftQueuePair owner = queuePair == 0 ? null : SoftQueuePair.at(queuePair);
           bound.bind(
               to,

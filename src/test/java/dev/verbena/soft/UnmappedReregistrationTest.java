@@ -9,7 +9,6 @@ import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftRegion;
-import dev.verbena.soft.functions.MemoryFunctions;
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
@@ -19,18 +18,19 @@ class UnmappedReregistrationTest {
   private static final int ON_DEMAND =
       rdma_h.IBV_ACCESS_ON_DEMAND() | rdma_h.IBV_ACCESS_LOCAL_WRITE();
 
-  private final MemoryFunctions functions = new MemoryFunctions();
-
   private void move(SoftPair pair, int access) {
     assertEquals(
         0,
-        functions.ibv_rereg_mr(
-            pair.a.region.segment().address(),
-            rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION() | rdma_h.IBV_REREG_MR_CHANGE_ACCESS(),
-            0,
-            NOT_MAPPED,
-            NOT_MAPPED,
-            access));
+        pair.network
+            .provider()
+            .verbs()
+            .ibv_rereg_mr(
+                pair.a.region.segment().address(),
+                rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION() | rdma_h.IBV_REREG_MR_CHANGE_ACCESS(),
+                0,
+                NOT_MAPPED,
+                NOT_MAPPED,
+                access));
   }
 
   @Test
@@ -57,13 +57,16 @@ class UnmappedReregistrationTest {
           assertThrows(
               VerbsException.class,
               () ->
-                  functions.ibv_rereg_mr(
-                      pair.a.region.segment().address(),
-                      rdma_h.IBV_REREG_MR_CHANGE_ACCESS(),
-                      0,
-                      0,
-                      0,
-                      rdma_h.IBV_ACCESS_LOCAL_WRITE()));
+                  pair.network
+                      .provider()
+                      .verbs()
+                      .ibv_rereg_mr(
+                          pair.a.region.segment().address(),
+                          rdma_h.IBV_REREG_MR_CHANGE_ACCESS(),
+                          0,
+                          0,
+                          0,
+                          rdma_h.IBV_ACCESS_LOCAL_WRITE()));
       assertEquals(Errno.EFAULT, thrown.errno());
     }
   }
@@ -73,7 +76,7 @@ class UnmappedReregistrationTest {
   void memoryOfARegionThatWasDeregisteredMeanwhileIsNotHeld() {
     try (SoftPair pair = SoftPair.unconnected()) {
       long address = pair.a.region.segment().address();
-      SoftRegion region = Registry.at("test", address, SoftRegion.class);
+      SoftRegion region = Registry.at(address, SoftRegion.class);
       MemorySegment memory = pair.a.region.memory();
       pair.a.region.close();
       region.hold(memory);

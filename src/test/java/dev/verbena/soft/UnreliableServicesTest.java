@@ -3,8 +3,8 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.address.Gid;
-import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.DeviceCounters;
+import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.transport.SoftQueuePair;
 import dev.verbena.soft.wire.Gids;
@@ -107,10 +107,10 @@ class UnreliableServicesTest {
     DeviceCounters counters = network.deviceNamed("soft0").counters;
     network.engine.locked(
         () -> {
-          SoftPort port = network.deviceNamed("soft0").port("test", 1);
+          SoftPort port = network.deviceNamed("soft0").port(1);
           Packet packet =
               port.device.packets.take().reset(Opcode.UD | Opcode.SEND_ONLY, Psn.MASK, 0);
-          new AddressVector(port, port.gids.getFirst(), group, 0, 1, 0, 0).address(packet);
+          new SoftAddressVector(port, port.gids.getFirst(), group, 0, 1, 0, 0).address(packet);
           packet.queueKey = 7;
           packet.corrupt = true;
           network.fabric.send(port, packet);

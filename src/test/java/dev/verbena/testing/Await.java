@@ -39,6 +39,19 @@ public final class Await {
             });
   }
 
+  /**
+   * Lets a moment pass between two looks at what another thread does.
+   *
+   * @param tries how often this thread has looked before
+   */
+  public static void spin(int tries) {
+    if (tries < SPINS) {
+      Thread.onSpinWait();
+    } else {
+      LockSupport.parkNanos(PAUSE_NANOS); // Leaves the processor to those that it waits for.
+    }
+  }
+
   /** What may succeed later. */
   public interface Attempt<T, E extends Exception> {
     /** Returns null if it did not succeed yet. */
@@ -93,11 +106,7 @@ public final class Await {
       if (Thread.currentThread().isInterrupted()) {
         throw new AssertionError("waited in vain: " + what.get());
       }
-      if (tries < SPINS) {
-        Thread.onSpinWait();
-      } else {
-        LockSupport.parkNanos(PAUSE_NANOS); // Leaves the processor to those that it waits for.
-      }
+      spin(tries);
     }
   }
 }

@@ -22,6 +22,9 @@ public final class ForkedJvm {
   private final Map<String, String> environment = new TreeMap<>();
   private boolean modular;
 
+  /** That of this JVM if it is null. */
+  private File folder;
+
   /** What a JVM said, and how it ended. */
   public record Result(int exit, String output) {
     /** The output, of a JVM that must have ended well. */
@@ -61,6 +64,12 @@ public final class ForkedJvm {
     return this;
   }
 
+  /** Sets the current directory. */
+  public ForkedJvm in(Path directory) {
+    folder = directory.toFile();
+    return this;
+  }
+
   /** Puts the library on the module path; the tests' classes become part of its module. */
   public ForkedJvm asModule() {
     modular = true;
@@ -83,7 +92,7 @@ public final class ForkedJvm {
       command.addAll(List.of("-cp", String.join(File.pathSeparator, path), main.getName()));
     }
     command.addAll(List.of(arguments));
-    ProcessBuilder builder = new ProcessBuilder(command);
+    ProcessBuilder builder = new ProcessBuilder(command).directory(folder);
     builder.environment().putAll(environment);
     try (Program program = Program.start(builder)) {
       return new Result(program.exitStatus(), program.text());
@@ -97,7 +106,8 @@ public final class ForkedJvm {
 
   /** The folder or jar that a class comes from. */
   public static String root(String resource) {
-    URL url = Objects.requireNonNull(ForkedJvm.class.getResource("/" + resource), resource);
+    URL url =
+        Objects.requireNonNull(ForkedJvm.class.getClassLoader().getResource(resource), resource);
     try {
       if (url.openConnection() instanceof JarURLConnection jar) {
         return Path.of(jar.getJarFileURL().toURI()).toString();

@@ -43,8 +43,13 @@ class PerfProgramTest {
 
   /** Runs both ends over TCP, and returns the client's run. */
   private Run overTcp(String measurement, String... task) throws InterruptedException {
+    return overTcpWith(measurement, measurement, task);
+  }
+
+  private Run overTcpWith(String served, String measurement, String... task)
+      throws InterruptedException {
     CompletableFuture<Run> server =
-        Run.inBackground("perf", measurement, "-d", Rig.b().name(), "-p", port);
+        Run.inBackground("perf", served, "-d", Rig.b().name(), "-p", port);
     Run client =
         Run.untilConnected(
             Words.of("perf", measurement, "-d", Rig.a().name(), "-p", port, task, "127.0.0.1"));
@@ -88,6 +93,14 @@ class PerfProgramTest {
       last = number(name, json);
     }
     assertTrue(last < 10e9, json);
+  }
+
+  @DeviceTest
+  void theClientChoosesWhatIsMeasured() throws InterruptedException {
+    Run bandwidth = overTcpWith("lat", "bw", "-n", "64", "-w", "16");
+    assertTrue(BANDWIDTH.matcher(bandwidth.out()).find(), bandwidth::out);
+    Run latency = overTcpWith("bw", "lat", "-n", "10", "-w", "1");
+    assertTrue(latency.out().startsWith("send, 64 B, 10 times:"), latency::out);
   }
 
   @DeviceTest

@@ -16,6 +16,7 @@ import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.command.Link;
 import dev.verbena.tools.command.Patience;
+import dev.verbena.tools.command.Peer;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.RemoteMemory;
 import java.io.IOException;
@@ -126,7 +127,10 @@ class StoppedPeerTest {
     while (true) {
       try {
         return PerfTcpEnd.visit(
-            "localhost", Integer.parseInt(port), WRITES, new DeviceOptions(), Patience.WITH_PEER);
+            Peer.connect("localhost", Integer.parseInt(port), Patience.WITH_PEER),
+            WRITES,
+            new DeviceOptions(),
+            Patience.WITH_PEER);
       } catch (IOException e) {
         if (!e.getMessage().contains("refused")) {
           throw e;
@@ -175,7 +179,7 @@ class StoppedPeerTest {
     private int looks;
 
     LookingEnd(Device device) {
-      super(WRITES, new Link(device, bufferSize(WRITES)), Duration.ofNanos(1));
+      super(WRITES, new Link(device, bufferSize(WRITES), 1), Duration.ofNanos(1));
       link().queuePair().connect(link().address());
       knows(RemoteMemory.of(link().region()));
     }

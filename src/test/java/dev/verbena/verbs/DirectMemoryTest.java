@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.values.QueuePairCapacity;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
@@ -16,7 +19,7 @@ import org.opentest4j.AssertionFailedError;
  */
 class DirectMemoryTest {
   @Test
-  void noCompletionQueueIsLeftInTheCLibraryWhenNativeMemoryRunsOut() {
+  void noQueuePairIsLeftInTheCLibraryWhenNativeMemoryRunsOut() {
     String output =
         new ForkedJvm()
             .with("-XX:MaxDirectMemorySize=1m")
@@ -29,22 +32,28 @@ class DirectMemoryTest {
   }
 
   /**
-   * Creates a queue when there is memory for that of the fake device, but not for its owner in
+   * Creates a queue pair when there is memory for that of the fake device, but not for its owner in
    * Java.
    */
   static final class AlmostExhausted {
-    private static final int LEFT = 400;
+    private static final int LEFT = 10_000;
 
     private AlmostExhausted() {}
 
     public static void main(String[] args) {
       FakeProvider provider = new FakeProvider();
       try (Context context = FakeDevices.of(provider).open()) {
-        CompletionChannel channel = context.createCompletionChannel();
+        CompletionQueue queue = context.createCompletionQueue(4);
+        ProtectionDomain domain = context.allocateProtectionDomain();
         MemorySegment taken = takeEverythingBut(LEFT);
         try {
-          CompletionQueue queue = context.completionQueue(4).channel(channel).create();
-          System.out.println(queue + " created");
+          QueuePair pair =
+              QueuePair.builder(domain, QueuePairType.RC)
+                  .completions(queue)
+                  .capacity(QueuePairCapacity.of(1).withSendSges(32))
+                  .sendOperations(SendOperation.SEND)
+                  .create();
+          System.out.println(pair + " created");
         } catch (OutOfMemoryError e) {
           System.out.println("refused");
         }

@@ -33,7 +33,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
 import java.net.Inet4Address;
 import java.net.Inet6Address;
 import java.net.InetAddress;
@@ -228,7 +227,7 @@ class FlowTest {
 
   @Test
   void eachFieldHasAMask() {
-    for (Class<?> header : FlowMatch.class.getPermittedSubclasses()) {
+    for (Class<?> header : FlowMatch.class.getDeclaredClasses()) {
       Set<String> without = new TreeSet<>(fields(header, 1));
       without.removeAll(fields(header, 2));
       Set<String> expected = header == FlowMatch.Mpls.class ? Set.of("label") : Set.of();
@@ -237,8 +236,9 @@ class FlowTest {
   }
 
   private static Set<String> fields(Class<?> header, int parameters) {
-    return Stream.of(header.getDeclaredMethods())
-        .filter(m -> Modifier.isPublic(m.getModifiers()) && m.getParameterCount() == parameters)
+    return Stream.of(header.getMethods())
+        .filter(m -> FlowMatch.class.isAssignableFrom(m.getDeclaringClass()))
+        .filter(m -> m.getParameterCount() == parameters)
         .map(Method::getName)
         .collect(Collectors.toSet());
   }

@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
-import dev.verbena.internal.foreign.ArenaRegions;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_pd;
 import dev.verbena.testing.Await;
@@ -220,23 +219,6 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
     }
     assertThrows(Error.class, shared::close);
     assertFalse(freed.get(), "the device may still write to it");
-  }
-
-  /** The arena of a cache of registrations lives long. */
-  @Test
-  void arenaDoesNotGrowWithEachRegistration() {
-    try (Arena shared = Arena.ofShared()) {
-      MemorySegment memory = shared.allocate(4096);
-      for (int i = 0; i < 10; i++) {
-        pd.registerMemory(memory).close();
-        pd.registerMemory(memory.asSlice(64L * i, 64)).close();
-      }
-      try (MemoryRegion open = pd.registerMemory(memory)) {
-        assertTrue(open.isOpen());
-        assertEquals(
-            "1 memory regions in 1 ranges of an arena", ArenaRegions.of(memory.scope()).toString());
-      }
-    }
   }
 
   @Test

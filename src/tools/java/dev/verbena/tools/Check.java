@@ -1,5 +1,8 @@
 package dev.verbena.tools;
 
+import java.util.Locale;
+import java.util.Map;
+
 /**
  * The result of one check of the doctor.
  *
@@ -15,7 +18,15 @@ record Check(Verdict verdict, String finding, String advice) {
     /** RDMA works, with a limitation. */
     NOTE,
     /** RDMA does not work. */
-    PROBLEM
+    PROBLEM;
+
+    String word() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  Map<String, String> tree() {
+    return Map.of("verdict", verdict.word(), "finding", finding, "advice", advice);
   }
 
   static Check ok(String finding) {

@@ -4,7 +4,7 @@ import dev.verbena.RdmaException;
 import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.output.Json;
 import dev.verbena.tools.qualify.ChildJvm;
-import dev.verbena.tools.qualify.DataPath;
+import dev.verbena.tools.qualify.DataPathTimes;
 import dev.verbena.tools.qualify.Report;
 import dev.verbena.tools.qualify.ShadowExchange;
 import dev.verbena.verbs.Context;
@@ -48,8 +48,8 @@ final class DataPathChild {
   private static void measure(PrintStream out, String[] args) throws Exception {
     Device device = Device.named(args[0]);
     int samples = Integer.parseInt(args[3]);
-    DataPath path = new DataPath(device, samples);
-    print(out, path.inJavaAndC(reason -> notRun(out, "data path in C", reason)));
+    DataPathTimes path = new DataPathTimes(device, samples);
+    print(out, path.measure(true, reason -> notRun(out, "data path in C", reason)));
     try (Context context = device.open()) {
       if (context.directObstacle().isPresent()) {
         notRun(out, "direct data path", context.directObstacle().get());
@@ -68,8 +68,9 @@ final class DataPathChild {
       Device device, int port, int gidIndex, int rounds) {
     ShadowExchange.Result result = ShadowExchange.run(device, port, gidIndex, rounds, 1);
     return List.of(
-        DataPath.row(SHADOW, "Java", result.rounds(), result.provider(), result.provider99()),
-        DataPath.row(SHADOW, "Java, direct", result.rounds(), result.direct(), result.direct99()));
+        DataPathTimes.row(SHADOW, "Java", result.rounds(), result.provider(), result.provider99()),
+        DataPathTimes.row(
+            SHADOW, "Java, direct", result.rounds(), result.direct(), result.direct99()));
   }
 
   private static void print(PrintStream out, List<Map<String, Object>> rows) {
@@ -88,7 +89,7 @@ final class DataPathChild {
             DataPathChild.class,
             device.name(),
             "" + options.port(),
-            "" + (options.hasGidIndex() ? options.gidIndex() : -1),
+            "" + options.gidIndex(),
             "" + samples);
     List<Object> rows = new ArrayList<>();
     String failure = "";

@@ -120,15 +120,7 @@ final class Datagrams implements AutoCloseable {
   /** Takes one completion, of a send or a receive. */
   private void take(CompletionQueue queue) {
     Patience.spin(() -> queue.poll(completions, 1) > 0, task.patience());
-    requireSuccess();
-  }
-
-  private void requireSuccess() {
-    for (int i = 0; i < completions.count(); i++) {
-      if (!completions.isSuccess(i)) {
-        throw new IllegalStateException(completions.describe(i));
-      }
-    }
+    Link.requireSuccess(completions);
   }
 
   /** Answers each datagram, or receives as many as arrive. */
@@ -153,7 +145,7 @@ final class Datagrams implements AutoCloseable {
     boolean hasEnded = false;
     while (!hasEnded || System.nanoTime() - last < PAUSE.toNanos()) {
       int number = received.poll(completions);
-      requireSuccess();
+      Link.requireSuccess(completions);
       for (int i = 0; i < number; i++) {
         post(receive);
       }
@@ -188,12 +180,8 @@ final class Datagrams implements AutoCloseable {
     return times;
   }
 
-  /**
-   * What was sent, and how many of all datagrams have arrived.
-   *
-   * @param perSecond the datagrams that were sent in a second
-   */
-  record Rate(double perSecond, long sent, long received) {}
+  /** How many datagrams were sent in a second, and how many of all have arrived. */
+  record Rate(double perSecond, long received) {}
 
   /** Sends many datagrams. */
   Rate bandwidth() throws IOException {
@@ -203,7 +191,7 @@ final class Datagrams implements AutoCloseable {
     double perSecond = task.iterations() * 1e9 / (System.nanoTime() - start);
     peer.meetAt('E', END);
     long arrived = ByteBuffer.wrap(peer.receive(Long.BYTES, "how many have arrived")).getLong();
-    return new Rate(perSecond, task.total(), arrived);
+    return new Rate(perSecond, arrived);
   }
 
   private void send(int number) {

@@ -19,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -86,7 +87,8 @@ final class Demo implements Callable<Integer> {
     if (missing.isPresent() && !devices.isNamed()) {
       showOnSoftwareDevices(missing.get());
     } else {
-      show("libibverbs of rdma-core " + release(), devices.device(), devices.peerDevice());
+      String release = Verbena.rdmaCoreRelease().orElse("(unknown release)");
+      show("libibverbs of rdma-core " + release, devices.device(), devices.peerDevice());
     }
     return 0;
   }
@@ -116,8 +118,8 @@ final class Demo implements Callable<Integer> {
         "Starting the lab: a virtual machine with a stock kernel and two software devices.");
     out.println("At the first start it is downloaded and built, which takes some minutes.");
     out.println();
-    List<String> command = new ArrayList<>(List.of(program.toString(), "run", "--"));
-    command.addAll(List.of("java", "--enable-native-access=ALL-UNNAMED", "-Xshare:auto"));
+    List<String> command = new ArrayList<>(List.of(program.toString(), "run", "--", "java"));
+    command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-Xshare:auto"));
     command.add("-XX:TieredStopAtLevel=1"); // The emulator is slow for code that changes often.
     command.addAll(List.of("-cp", System.getProperty("java.class.path"), Main.class.getName()));
     command.addAll(List.of("demo", "-d", LAB_DEVICE, "--peer-dev", LAB_PEER_DEVICE));
@@ -142,10 +144,10 @@ final class Demo implements Callable<Integer> {
     begin("Libraries and devices");
     tell("Java " + Runtime.version() + ", " + library);
     tell("this end uses " + device + ", the other end " + peerDevice);
-    Counters counters = Counters.of(device);
+    Map<String, Long> before = counters(device);
     begin("Connect two queue pairs (RC)");
-    try (Link here = new Link(device, BUFFER);
-        Link there = new Link(peerDevice, BUFFER)) {
+    try (Link here = new Link(device, BUFFER, 1);
+        Link there = new Link(peerDevice, BUFFER, 1)) {
       here.queuePair().connect(there.address());
       there.queuePair().connect(here.address());
       tell("here:  " + here.address());
@@ -159,13 +161,26 @@ final class Demo implements Callable<Integer> {
       measure(here, there);
     }
     begin("Counters of the device");
-    tell(counters.sinceThen().orElse("the device has no packet counters"));
+    List<String> changes = new ArrayList<>();
+    counters(device)
+        .forEach(
+            (name, value) -> {
+              long change = value - before.getOrDefault(name, 0L);
+              if (change > 0) {
+                changes.add(name + " +" + change);
+              }
+            });
+    tell(changes.isEmpty() ? "the device has no packet counters" : String.join(", ", changes));
     out.println();
     out.println("It works. Next: verbena --help, and README.md for the first program.");
   }
 
-  private static String release() {
-    return Verbena.rdmaCoreRelease().orElse("(unknown release)");
+  /** Returns the counters of a device's first port, as the kernel shows them. */
+  private static Map<String, Long> counters(Device device) {
+    String folder = PortCounters.DEVICES + "/" + device.name() + "/ports/1/hw_counters";
+    Map<String, Long> counters = PortCounters.values(Machine.THIS, folder);
+    counters.remove("lifespan"); // The time that the kernel caches values, not a counter.
+    return counters;
   }
 
   private void begin(String title) {

@@ -1,6 +1,6 @@
 package dev.verbena.tools;
 
-import dev.verbena.tools.command.Devices;
+import dev.verbena.tools.command.HostDevices;
 import dev.verbena.tools.command.UdpDevice;
 import dev.verbena.tools.output.Json;
 import dev.verbena.verbs.Context;
@@ -39,7 +39,7 @@ final class DevInfo implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    List<Device> devices = name == null ? Devices.all() : List.of(Devices.orFirst(name));
+    List<Device> devices = name == null ? HostDevices.all() : List.of(HostDevices.orFirst(name));
     PrintWriter out = spec.commandLine().getOut();
     if (list) {
       devices.forEach(device -> out.println(device.name()));

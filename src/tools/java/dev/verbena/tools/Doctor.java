@@ -83,7 +83,7 @@ final class Doctor implements Callable<Integer> {
   }
 
   private static void print(Check check, Ansi ansi, PrintWriter out) {
-    String verdict = check.verdict().name().toLowerCase(Locale.ROOT);
+    String verdict = check.verdict().word();
     String style = STYLES.get(check.verdict());
     out.println(
         "  "
@@ -106,19 +106,7 @@ final class Doctor implements Callable<Integer> {
     Map<String, Object> tree = new LinkedHashMap<>();
     checks.forEach(
         (topic, ofTopic) ->
-            tree.put(
-                topic.toLowerCase(Locale.ROOT),
-                ofTopic.stream()
-                    .map(
-                        check ->
-                            Map.of(
-                                "verdict",
-                                check.verdict().name().toLowerCase(Locale.ROOT),
-                                "finding",
-                                check.finding(),
-                                "advice",
-                                check.advice()))
-                    .toList()));
+            tree.put(topic.toLowerCase(Locale.ROOT), ofTopic.stream().map(Check::tree).toList()));
     return tree;
   }
 }

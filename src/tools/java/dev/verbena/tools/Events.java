@@ -1,6 +1,6 @@
 package dev.verbena.tools;
 
-import dev.verbena.tools.command.Devices;
+import dev.verbena.tools.command.HostDevices;
 import dev.verbena.tools.command.UdpDevice;
 import dev.verbena.verbs.AsyncEvent;
 import dev.verbena.verbs.AsyncEvents;
@@ -45,7 +45,7 @@ final class Events implements Callable<Integer> {
   @Override
   public Integer call() throws InterruptedException {
     PrintWriter out = spec.commandLine().getOut();
-    try (Context context = Devices.orFirst(name).open()) {
+    try (Context context = HostDevices.orFirst(name).open()) {
       out.println("watching " + context.device());
       for (long seen = 0; seen < count; seen++) {
         AsyncEvent event = AsyncEvents.of(context).poll(Duration.ofSeconds(seconds));

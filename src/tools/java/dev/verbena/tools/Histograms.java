@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.HistogramIterationValue;
 
@@ -21,19 +22,24 @@ final class Histograms {
   /** Returns a line of percentiles, then bars from the minimum to the 99th percentile. */
   static List<String> draw(Histogram times, String unit) {
     List<String> lines = new ArrayList<>();
-    StringBuilder numbers = new StringBuilder();
-    numbers.append("min ").append(micros(times.getMinValue()));
-    for (double percentile : PERCENTILES) {
-      numbers
-          .append("  p")
-          .append(percentile == Math.rint(percentile) ? "" + (int) percentile : "" + percentile)
-          .append(' ')
-          .append(micros(times.getValueAtPercentile(percentile)));
-    }
-    numbers.append("  max ").append(micros(times.getMaxValue())).append(' ').append(unit);
-    lines.add(numbers.toString());
+    lines.add(
+        values(times).entrySet().stream()
+            .map(value -> value.getKey() + " " + micros(value.getValue()))
+            .collect(Collectors.joining("  ", "", " " + unit)));
     lines.addAll(bars(times));
     return lines;
+  }
+
+  /** Returns the extremes and the percentiles in nanoseconds, by name. */
+  static Map<String, Long> values(Histogram times) {
+    Map<String, Long> values = new LinkedHashMap<>();
+    values.put("min", times.getMinValue());
+    for (double percentile : PERCENTILES) {
+      String name = "p" + percentile;
+      values.put(name.replaceFirst("\\.0$", ""), times.getValueAtPercentile(percentile));
+    }
+    values.put("max", times.getMaxValue());
+    return values;
   }
 
   /**

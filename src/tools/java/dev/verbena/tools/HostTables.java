@@ -28,20 +28,12 @@ final class HostTables {
         "queue pairs",
         activity.queuePairs(),
         List.of("port", "QPN", "type", "state", "remote QPN", "process"),
-        "link",
-        "lqpn",
-        "type",
-        "state",
-        "rqpn");
+        List.of("link", "lqpn", "type", "state", "rqpn"));
     print(
         "connections",
         activity.connections(),
         List.of("port", "QPN", "state", "from", "to", "process"),
-        "link",
-        "lqpn",
-        "state",
-        "src-addr",
-        "dst-addr");
+        List.of("link", "lqpn", "state", "src-addr", "dst-addr"));
   }
 
   private void ports() {
@@ -71,7 +63,7 @@ final class HostTables {
     return rate.isEmpty() ? "-" : String.format(Locale.ROOT, "%.0f/s", rate.getAsDouble());
   }
 
-  private void print(String title, RdmaResource resource, List<String> titles, String... words) {
+  private void print(String title, RdmaResource resource, List<String> titles, List<String> words) {
     List<Map<String, String>> objects = resource.objects();
     out.println();
     if (!resource.problem().isEmpty()) {

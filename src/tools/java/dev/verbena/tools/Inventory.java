@@ -64,11 +64,7 @@ final class Inventory {
   }
 
   private String field(String path, String name) {
-    return machine.lines(path).stream()
-        .filter(line -> line.startsWith(name))
-        .map(line -> line.substring(line.indexOf(':') + 1).strip())
-        .findFirst()
-        .orElse("unknown");
+    return machine.field(path, name).orElse("unknown");
   }
 
   private String driver(String folder) {

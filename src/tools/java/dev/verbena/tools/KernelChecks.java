@@ -54,10 +54,7 @@ final class KernelChecks {
   }
 
   boolean canHaveSoftRoce() {
-    String folder =
-        "/lib/modules/"
-            + machine.firstLine("/proc/sys/kernel/osrelease").orElse("?")
-            + "/kernel/drivers/infiniband/sw/rxe";
+    String folder = "/lib/modules/" + release() + "/kernel/drivers/infiniband/sw/rxe";
     return machine.hasModule("rdma_rxe") || machine.has(folder);
   }
 

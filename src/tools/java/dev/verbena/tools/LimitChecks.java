@@ -12,9 +12,6 @@ final class LimitChecks {
   private static final long ENOUGH = 64L << 20;
 
   private static final Pattern MEMLOCK = Pattern.compile("Max locked memory\\s+(\\S+)\\s.*");
-  private static final Pattern HUGE_PAGES = Pattern.compile("HugePages_(Total|Free):\\s+(\\d+)");
-
-  private static final Pattern CAPABILITIES = Pattern.compile("CapEff:\\s+(\\p{XDigit}+)");
 
   /** CAP_IPC_LOCK, which counts in the initial user namespace only. */
   private static final long IPC_LOCK = 1L << 14;
@@ -70,12 +67,10 @@ final class LimitChecks {
 
   /** Whether the kernel does not limit the locked memory: not in a user namespace. */
   private boolean ignoresLimit() {
-    boolean capable =
-        machine.lines("/proc/self/status").stream()
-            .map(CAPABILITIES::matcher)
-            .filter(Matcher::matches)
-            .anyMatch(match -> (Long.parseUnsignedLong(match.group(1), 16) & IPC_LOCK) != 0);
-    return capable
+    return machine
+            .field("/proc/self/status", "CapEff")
+            .filter(mask -> (Long.parseUnsignedLong(mask, 16) & IPC_LOCK) != 0)
+            .isPresent()
         && machine.firstLine("/proc/self/uid_map").filter(ALL_USERS.asMatchPredicate()).isPresent();
   }
 
@@ -97,21 +92,10 @@ final class LimitChecks {
   }
 
   private Check hugePages() {
-    long total = 0;
-    long free = 0;
-    for (String line : machine.lines("/proc/meminfo")) {
-      Matcher match = HUGE_PAGES.matcher(line);
-      if (match.lookingAt()) {
-        long pages = Long.parseLong(match.group(2));
-        if (match.group(1).equals("Total")) {
-          total = pages;
-        } else {
-          free = pages;
-        }
-      }
-    }
+    String total = machine.field("/proc/meminfo", "HugePages_Total").orElse("0");
+    String free = machine.field("/proc/meminfo", "HugePages_Free").orElse("0");
     return Check.ok(
-        total == 0
+        total.equals("0")
             ? "huge pages: none reserved (needed only for registrations that request them)"
             : "huge pages: " + free + " of " + total + " free");
   }

@@ -33,6 +33,14 @@ record Machine(Path root) {
     return lines(path).stream().findFirst();
   }
 
+  /** Returns what follows a name and a colon in a file. */
+  Optional<String> field(String path, String name) {
+    return lines(path).stream()
+        .filter(line -> line.startsWith(name))
+        .map(line -> line.substring(line.indexOf(':') + 1).strip())
+        .findFirst();
+  }
+
   /** Returns the names in a directory, sorted; none if it does not exist. */
   List<String> names(String folder) {
     try (Stream<Path> files = Files.list(path(folder))) {

@@ -29,10 +29,6 @@ final class Pace {
     return new Pace(0, System::nanoTime);
   }
 
-  static Pace perSecond(double rate) {
-    return perSecond(rate, System::nanoTime);
-  }
-
   static Pace perSecond(double rate, LongSupplier clock) {
     return new Pace(1e9 / rate, clock);
   }

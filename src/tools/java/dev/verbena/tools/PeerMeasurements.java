@@ -14,11 +14,10 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalDouble;
 import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
 
@@ -97,20 +96,13 @@ final class PeerMeasurements {
 
   /** Tells the server that there is nothing more to measure. */
   void end() throws IOException, InterruptedException {
-    var _ =
-        retried(
-            () -> {
-              try (Peer peer = Peer.connect(host, port, TIMEOUT)) {
-                PeerKind.END.send(peer);
-              }
-              return true;
-            });
+    connect(PeerKind.END).close();
   }
 
   private void measure() throws IOException, InterruptedException {
     deadline = start + (long) (SHARE_OF_RC / 2 * limit);
     warmUp();
-    Map<Operation, Map<Integer, Double>> estimates = new LinkedHashMap<>();
+    Map<Operation, Map<Integer, Long>> estimates = new LinkedHashMap<>();
     for (Operation operation : Operation.values()) {
       estimates.put(operation, latencies(operation, false));
     }
@@ -125,47 +117,44 @@ final class PeerMeasurements {
     }
     deadline = start + limit;
     depths(estimates.get(Operation.WRITE));
-    beginTransport();
-    byCm();
-    beginTransport();
-    datagrams();
-    for (PeerKind kind : List.of(PeerKind.RDMA_SOCKET, PeerKind.TCP_SOCKET)) {
-      beginTransport();
-      streams(kind);
+    List<Filling> transports =
+        List.of(
+            this::byCm,
+            this::datagrams,
+            () -> streams(PeerKind.RDMA_SOCKET),
+            () -> streams(PeerKind.TCP_SOCKET),
+            this::perftest);
+    for (Filling transport : transports) {
+      // It is tried although another one has failed, if the server still answers.
+      failures = isGone ? failures : 0;
+      transport.run();
     }
-    beginTransport();
-    perftest();
   }
 
   /** Exchanges messages for a while, so that the JVMs of both ends compile their code. */
   private void warmUp() throws IOException, InterruptedException {
-    PerfPlan plan = single(Operation.SEND, 1, false);
-    PerfTask task = new PerfTask(Operation.SEND, 1, 0, WARM_UP_OPERATIONS, plan);
+    PerfTask task = new PerfTask(Operation.SEND, 1, 0, WARM_UP_OPERATIONS);
+    Map<String, Object> row = row(RC, "latency", task);
     long end = System.nanoTime() + 10 * budgetNanos();
-    var _ =
+    boolean isWarm =
         isMeasured(
-            row(RC, "latency", task, ""),
+            row,
             () -> {
               while (System.nanoTime() < end) {
-                var _ = rally(visit(task));
+                var _ = rally(visit(task), Pace.unlimited());
               }
             });
-  }
-
-  /** Tries a transport although another one has failed, if the server still answers. */
-  private void beginTransport() {
-    if (!isGone) {
-      failures = 0;
+    if (!isWarm) {
+      report.addOfPeer(row);
     }
   }
 
   /** Measures writes with fewer outstanding operations. */
-  private void depths(Map<Integer, Double> medians) throws IOException, InterruptedException {
+  private void depths(Map<Integer, Long> medians) throws IOException, InterruptedException {
     for (int depth : quick ? new int[] {1, 16} : new int[] {1, 4, 16, 64}) {
       for (int size : quick ? new int[] {LARGE} : new int[] {SMALL, LARGE}) {
-        int n = number(medians.getOrDefault(size, (double) budgetNanos()), 1);
-        PerfPlan plan = plan(size, 1, true, false).withDepth(depth);
-        bandwidth(RC, new PerfTask(Operation.WRITE, size, Link.BATCH, n, plan), this::visit);
+        int n = number(medians.getOrDefault(size, budgetNanos()), 1);
+        bandwidth(RC, stream(Operation.WRITE, size, n, 1, depth), this::visit);
       }
     }
   }
@@ -173,12 +162,10 @@ final class PeerMeasurements {
   private void byCm() throws IOException, InterruptedException {
     for (Operation operation : Operation.values()) {
       int size = operation == Operation.ATOMIC ? Long.BYTES : SMALL;
-      var _ = latency(CM, operation, size, false, this::visitByCm);
+      var _ = latency(CM, single(operation, size, PROBES, false), this::visitByCm);
     }
     for (Operation operation : List.of(Operation.SEND, Operation.WRITE)) {
-      PerfPlan plan = plan(LARGE, 1, true, false);
-      int n = 2 * Link.DEPTH;
-      bandwidth(CM, new PerfTask(operation, LARGE, Link.BATCH, n, plan), this::visitByCm);
+      bandwidth(CM, stream(operation, LARGE, 2 * Link.DEPTH, 1, Link.DEPTH), this::visitByCm);
     }
   }
 
@@ -196,38 +183,24 @@ final class PeerMeasurements {
   }
 
   private void datagrams() throws IOException, InterruptedException {
-    int largest = mtu;
-    for (int size :
-        plan(1, 1, false, false).withFactor(quick ? QUICK_FACTOR : FACTOR).sizes(largest)) {
-      PerfTask probe = new PerfTask(Operation.SEND, size, 0, PROBES, plan(size, 1, false, false));
-      Map<String, Object> row = row("UD", "latency", probe, "");
-      attempt(
-          row,
-          () -> {
-            TimedLatency latency = new TimedLatency(budgetNanos(), 2);
-            fill(row, latency.measure(probe, task -> datagrams(task, Datagrams::latency)));
-          });
+    for (int size : PerfPlan.sizes(1, factor(), mtu)) {
+      PerfTask probe = new PerfTask(Operation.SEND, size, 0, PROBES);
+      latency(row("UD", "latency", probe), probe, task -> datagrams(task, Datagrams::latency));
     }
     PerfTask task =
-        new PerfTask(
-            Operation.SEND, largest, Link.DEPTH, 16 * Link.DEPTH, plan(largest, 1, true, false));
-    Map<String, Object> row = row("UD", "bandwidth", task, "");
+        stream(Operation.SEND, mtu, 16 * Link.DEPTH, 1, Link.DEPTH)
+            .with(Link.DEPTH, 16 * Link.DEPTH);
+    Map<String, Object> row = row("UD", "bandwidth", task);
     attempt(
         row,
         () -> {
           Datagrams.Rate rate = datagrams(task, Datagrams::bandwidth);
-          row.put("count", rate.sent());
           row.put("received", rate.received());
-          fillRate(row, rate.perSecond());
+          fillRate(row, task.total(), rate.perSecond());
         });
   }
 
-  /** A measurement of datagrams. */
-  private interface OfDatagrams<T> {
-    T of(Datagrams end) throws IOException;
-  }
-
-  private <T> T datagrams(PerfTask task, OfDatagrams<T> measurement)
+  private <T> T datagrams(PerfTask task, Measurement<Datagrams, T> measurement)
       throws IOException, InterruptedException {
     try (Peer peer = connect(PeerKind.UD)) {
       peer.send(task.bytes());
@@ -239,37 +212,27 @@ final class PeerMeasurements {
 
   /** Measures byte streams, over RDMA or TCP. */
   private void streams(PeerKind kind) throws IOException, InterruptedException {
-    String transport = kind == PeerKind.RDMA_SOCKET ? "RDMA socket" : "TCP socket";
     for (int size : quick ? List.of(SMALL) : List.of(SMALL, LARGE)) {
-      PerfTask probe = new PerfTask(Operation.SEND, size, 0, PROBES, plan(size, 1, false, false));
-      Map<String, Object> row = streamRow(transport, "latency", probe);
-      attempt(
-          row,
-          () -> {
-            TimedLatency latency = new TimedLatency(budgetNanos(), 2);
-            fill(row, latency.measure(probe, task -> stream(kind, task, StreamEnd::latency)));
-          });
+      PerfTask probe = new PerfTask(Operation.SEND, size, 0, PROBES);
+      latency(
+          streamRow(kind, "latency", probe), probe, task -> stream(kind, task, StreamEnd::latency));
     }
-    PerfTask task =
-        new PerfTask(Operation.SEND, LARGE, 0, 4 * Link.DEPTH, plan(LARGE, 1, true, false));
-    Map<String, Object> row = streamRow(transport, "bandwidth", task);
-    attempt(
-        row,
-        () -> {
-          row.put("count", task.total());
-          fillRate(row, stream(kind, task, StreamEnd::bandwidth));
-        });
+    PerfPlan plan = new PerfPlan(LARGE, 2, 1, false, true, false, false, Link.DEPTH);
+    PerfTask task = new PerfTask(Operation.SEND, LARGE, 0, 4 * Link.DEPTH, plan);
+    Map<String, Object> row = streamRow(kind, "bandwidth", task);
+    attempt(row, () -> fillRate(row, task.total(), stream(kind, task, StreamEnd::bandwidth)));
   }
 
-  private static Map<String, Object> streamRow(String transport, String measured, PerfTask task) {
-    Map<String, Object> row = row(transport, measured, task, "");
+  private static Map<String, Object> streamRow(PeerKind kind, String measured, PerfTask task) {
+    String transport = kind == PeerKind.RDMA_SOCKET ? "RDMA socket" : "TCP socket";
+    Map<String, Object> row = row(transport, measured, task);
     row.put("operation", "stream");
     row.put("waits_by", "blocking");
     row.put("depth", 1);
     return row;
   }
 
-  private <T> T stream(PeerKind kind, PerfTask task, StreamEnd.Call<T> call)
+  private <T> T stream(PeerKind kind, PerfTask task, Measurement<StreamEnd, T> call)
       throws IOException, InterruptedException {
     try (Peer peer = connect(kind)) {
       peer.send(task.bytes());
@@ -289,43 +252,42 @@ final class PeerMeasurements {
     for (Perftest test : Perftest.values()) {
       boolean isLatency = test.isLatency();
       int n = isLatency ? 1000 : 2 * Link.DEPTH;
-      PerfPlan plan =
-          isLatency ? single(test.operation(), test.size(), false) : plan(LARGE, 1, true, false);
       PerfTask task =
-          new PerfTask(test.operation(), test.size(), isLatency ? n : Link.BATCH, n, plan);
-      Map<String, Object> java = row(RC, isLatency ? "latency" : "bandwidth", task, "");
-      Map<String, Object> c = row(RC, isLatency ? "latency" : "bandwidth", task, "");
+          isLatency
+              ? single(test.operation(), test.size(), n, false)
+              : stream(test.operation(), test.size(), n, 1, Link.DEPTH);
+      Map<String, Object> java = row(RC, isLatency ? "latency" : "bandwidth", task);
+      Map<String, Object> c = new LinkedHashMap<>(java);
       c.put("program", "perftest");
-      double[][] values = new double[2][rounds];
+      List<Double> ofC = new ArrayList<>();
+      List<Double> ofJava = new ArrayList<>();
       attempt(
           c,
           () -> {
             Perftest.require(device);
-            int done = 0;
-            while (done < rounds && (done == 0 || System.nanoTime() < deadline)) {
+            while (ofC.size() < rounds && (ofC.isEmpty() || System.nanoTime() < deadline)) {
               try (Peer peer = connect(PeerKind.PERFTEST)) {
-                values[0][done] =
-                    test.measure(peer, device, host, port + PeerServer.PERFTEST_PORT, n);
+                int serverPort = port + PeerServer.PERFTEST_PORT;
+                ofC.add(test.measure(peer, device, host, serverPort, n));
               }
-              values[1][done] =
+              ofJava.add(
                   isLatency
-                      ? median(rally(visit(task))) / 1000
-                      : stream(visit(task)).mebibytesPerSecond();
-              done++;
+                      ? rally(visit(task), Pace.unlimited()).getValueAtPercentile(50) / 1000.0
+                      : stream(visit(task)).mebibytesPerSecond());
             }
-            inTurns(c, Arrays.copyOf(values[0], done), n, isLatency);
-            inTurns(java, Arrays.copyOf(values[1], done), n, isLatency);
+            inTurns(c, ofC, n, isLatency);
+            inTurns(java, ofJava, n, isLatency);
             report.addOfPeer(java);
           });
     }
   }
 
-  private static void inTurns(Map<String, Object> row, double[] values, int n, boolean isLatency) {
-    double[] sorted = values.clone();
-    Arrays.sort(sorted);
+  private static void inTurns(
+      Map<String, Object> row, List<Double> values, int n, boolean isLatency) {
+    List<Double> sorted = values.stream().sorted().toList();
     row.put("count", n);
-    row.put("rounds", Arrays.stream(values).boxed().toList());
-    double median = (sorted[(sorted.length - 1) / 2] + sorted[sorted.length / 2]) / 2;
+    row.put("rounds", values);
+    double median = (sorted.get((sorted.size() - 1) / 2) + sorted.get(sorted.size() / 2)) / 2;
     if (isLatency) {
       row.put("p50_ns", Math.round(1000 * median));
     } else {
@@ -333,24 +295,31 @@ final class PeerMeasurements {
     }
   }
 
+  /** The factor from one size to the next. */
+  private int factor() {
+    return quick ? QUICK_FACTOR : FACTOR;
+  }
+
   private List<Integer> sizes(Operation operation) {
     return operation == Operation.ATOMIC
         ? List.of(Long.BYTES)
-        : PerfPlan.single(1).withFactor(quick ? QUICK_FACTOR : FACTOR).sizes(LARGEST);
+        : PerfPlan.sizes(1, factor(), LARGEST);
   }
 
-  private static PerfPlan plan(int size, int queuePairs, boolean stream, boolean events) {
-    return new PerfPlan(size, 2, queuePairs, false, stream, events, false, Link.DEPTH);
+  /** Returns the task of a latency, of which that of write is measured by polled memory. */
+  private static PerfTask single(Operation operation, int size, int number, boolean events) {
+    boolean polled = operation == Operation.WRITE && !events;
+    PerfPlan plan = new PerfPlan(size, 2, 1, false, false, events, polled, Link.DEPTH);
+    return new PerfTask(operation, size, number, number, plan);
   }
 
-  /** Returns the plan of a latency, of which that of write is measured by polled memory. */
-  private static PerfPlan single(Operation operation, int size, boolean events) {
-    PerfPlan plan = plan(size, 1, false, events);
-    return operation == Operation.WRITE && !events ? plan.byPolledMemory() : plan;
+  private static PerfTask stream(
+      Operation operation, int size, int number, int queuePairs, int depth) {
+    PerfPlan plan = new PerfPlan(size, 2, queuePairs, false, true, false, false, depth);
+    return new PerfTask(operation, size, Link.BATCH, number, plan);
   }
 
-  private static Map<String, Object> row(
-      String transport, String measured, PerfTask task, String rate) {
+  private static Map<String, Object> row(String transport, String measured, PerfTask task) {
     Map<String, Object> row = new LinkedHashMap<>();
     row.put("transport", transport);
     row.put("program", "Verbena");
@@ -358,7 +327,7 @@ final class PeerMeasurements {
     row.put("operation", task.operation().toString());
     row.put("size", task.size());
     row.put("waits_by", task.plan().events() ? "events" : "polling");
-    row.put("rate", rate);
+    row.put("rate", "");
     row.put("queue_pairs", task.plan().queuePairs());
     row.put("depth", task.plan().stream() ? task.plan().depth() : 1);
     row.put("result", "measured");
@@ -366,64 +335,54 @@ final class PeerMeasurements {
   }
 
   /** Measures; returns the median of each size, in nanoseconds. */
-  private Map<Integer, Double> latencies(Operation operation, boolean events)
+  private Map<Integer, Long> latencies(Operation operation, boolean events)
       throws IOException, InterruptedException {
-    Map<Integer, Double> medians = new LinkedHashMap<>();
+    Map<Integer, Long> medians = new LinkedHashMap<>();
     for (int size : sizes(operation)) {
-      latency(operation, size, events).ifPresent(median -> medians.put(size, median));
+      if (latency(operation, size, events).get("p50_ns") instanceof Long median) {
+        medians.put(size, median);
+      }
     }
     return medians;
   }
 
-  /** Measures one size; returns the median in nanoseconds, or an empty result if it failed. */
-  OptionalDouble latency(Operation operation, int size, boolean events)
+  /** Measures one size; returns its row. */
+  Map<String, Object> latency(Operation operation, int size, boolean events)
       throws IOException, InterruptedException {
-    return latency(RC, operation, size, events, this::visit);
+    return latency(RC, single(operation, size, PROBES, events), this::visit);
   }
 
-  private OptionalDouble latency(
-      String transport, Operation operation, int size, boolean events, Visit visit)
+  private Map<String, Object> latency(
+      String transport, PerfTask probe, Measurement<PerfTask, PerfEnd> visit)
       throws IOException, InterruptedException {
-    PerfPlan plan = single(operation, size, events);
-    PerfTask probe = new PerfTask(operation, size, PROBES, PROBES, plan);
-    Map<String, Object> row = row(transport, "latency", probe, "");
-    double[] measured = {Double.NaN};
-    attempt(
-        row,
-        () -> {
-          TimedLatency latency =
-              new TimedLatency(budgetNanos(), operation == Operation.SEND ? 2 : 1);
-          Histogram times = latency.measure(probe, task -> rally(visit.to(task)));
-          fill(row, times);
-          measured[0] = median(times);
-        });
-    return Double.isNaN(measured[0]) ? OptionalDouble.empty() : OptionalDouble.of(measured[0]);
+    Map<String, Object> row = row(transport, "latency", probe);
+    latency(row, probe, task -> rally(visit.of(task), Pace.unlimited()));
+    return row;
+  }
+
+  private void latency(
+      Map<String, Object> row, PerfTask probe, Measurement<PerfTask, Histogram> measurement)
+      throws IOException, InterruptedException {
+    TimedLatency latency =
+        new TimedLatency(budgetNanos(), probe.operation() == Operation.SEND ? 2 : 1);
+    attempt(row, () -> fill(row, latency.measure(probe, measurement)));
   }
 
   private int iterations(double nanos) {
     return TimedLatency.iterations(budgetNanos(), nanos);
   }
 
-  private static double median(Histogram times) {
-    return times.getValueAtPercentile(50);
-  }
-
   private static void fill(Map<String, Object> row, Histogram times) {
     row.put("count", times.getTotalCount());
-    row.put("min_ns", times.getMinValue());
-    row.put("p50_ns", times.getValueAtPercentile(50));
-    row.put("p90_ns", times.getValueAtPercentile(90));
-    row.put("p99_ns", times.getValueAtPercentile(99));
-    row.put("p99.9_ns", times.getValueAtPercentile(99.9));
-    row.put("max_ns", times.getMaxValue());
+    Histograms.values(times).forEach((name, nanos) -> row.put(name + "_ns", nanos));
+    row.remove("p99.99_ns");
   }
 
-  private void bandwidths(Operation operation, int queuePairs, Map<Integer, Double> medians)
+  private void bandwidths(Operation operation, int queuePairs, Map<Integer, Long> medians)
       throws IOException, InterruptedException {
     for (int size : sizes(operation)) {
-      int n = number(medians.getOrDefault(size, (double) budgetNanos()), queuePairs);
-      PerfPlan plan = plan(size, queuePairs, true, false);
-      bandwidth(RC, new PerfTask(operation, size, Link.BATCH, n, plan), this::visit);
+      int n = number(medians.getOrDefault(size, budgetNanos()), queuePairs);
+      bandwidth(RC, stream(operation, size, n, queuePairs, Link.DEPTH), this::visit);
     }
   }
 
@@ -438,41 +397,42 @@ final class PeerMeasurements {
     return Math.ceilDiv(iterations(nanos) / queuePairs, batch) * batch;
   }
 
-  private void bandwidth(String transport, PerfTask task, Visit visit)
+  private void bandwidth(String transport, PerfTask task, Measurement<PerfTask, PerfEnd> visit)
       throws IOException, InterruptedException {
-    Map<String, Object> row = row(transport, "bandwidth", task, "");
+    Map<String, Object> row = row(transport, "bandwidth", task);
     attempt(
         row,
         () -> {
-          PerfRate rate = stream(visit.to(task));
-          row.put("count", rate.count());
-          fillRate(row, rate.messagesPerSecond());
+          PerfRate rate = stream(visit.of(task));
+          fillRate(row, rate.count(), rate.messagesPerSecond());
         });
   }
 
-  private static void fillRate(Map<String, Object> row, double messagesPerSecond) {
+  private static void fillRate(Map<String, Object> row, long count, double messagesPerSecond) {
     int size = (Integer) row.get("size");
+    row.put("count", count);
     row.put("mib_per_second", messagesPerSecond * size / (1 << 20));
     row.put("messages_per_second", messagesPerSecond);
   }
 
   /** Measures small operations that begin at half the rate at which they follow each other. */
-  private void fixedRates(Map<Operation, Map<Integer, Double>> medians)
+  private void fixedRates(Map<Operation, Map<Integer, Long>> medians)
       throws IOException, InterruptedException {
     for (Operation operation : List.of(Operation.SEND, Operation.WRITE, Operation.READ)) {
       int size = sizes(operation).stream().filter(s -> s >= SMALL).findFirst().orElseThrow();
-      Double nanos = medians.get(operation).get(size);
+      Long nanos = medians.get(operation).get(size);
       if (nanos == null) {
         continue; // The measurement that failed has a row.
       }
       double perSecond = SHARE * 1e9 / (nanos * (operation == Operation.SEND ? 2 : 1));
       int n = iterations(1e9 / perSecond);
-      PerfTask task = new PerfTask(operation, size, n / 2, n, single(operation, size, false));
-      Map<String, Object> row = row(RC, "latency", task, Math.round(perSecond) + "/s");
+      PerfTask task = single(operation, size, n, false).with(n / 2, n);
+      Map<String, Object> row = row(RC, "latency", task);
+      row.put("rate", Math.round(perSecond) + "/s");
       attempt(
           row,
           () -> {
-            Pace pace = Pace.perSecond(perSecond);
+            Pace pace = Pace.perSecond(perSecond, System::nanoTime);
             fill(row, rally(visit(task), pace));
             if (pace.isMissed()) {
               row.put("result", "measured; the rate was not reached");
@@ -481,26 +441,24 @@ final class PeerMeasurements {
     }
   }
 
-  /** A measurement, which fills a row. */
-  private interface Measurement {
+  /** Fills a row, or adds those of a transport. */
+  private interface Filling {
     void run() throws IOException, InterruptedException;
   }
 
   /** Measures, unless the time is over or the peer is gone; adds the row with its result. */
-  private void attempt(Map<String, Object> row, Measurement measurement)
+  private void attempt(Map<String, Object> row, Filling filling)
       throws IOException, InterruptedException {
-    if (isMeasured(row, measurement)) {
-      report.addOfPeer(row);
-    }
+    boolean _ = isMeasured(row, filling);
+    report.addOfPeer(row);
   }
 
-  /** Measures; otherwise adds the row with the reason. */
-  private boolean isMeasured(Map<String, Object> row, Measurement measurement)
+  /** Measures; otherwise the result of the row is the reason. */
+  private boolean isMeasured(Map<String, Object> row, Filling filling)
       throws IOException, InterruptedException {
     if (failures >= MAX_FAILURES || System.nanoTime() > deadline) {
       row.put(
           "result", failures >= MAX_FAILURES ? "not measured: earlier failures" : "no time left");
-      report.addOfPeer(row);
       return false;
     }
     progress.accept(
@@ -512,7 +470,7 @@ final class PeerMeasurements {
                 row.get("operation"),
                 row.get("size")));
     try {
-      measurement.run();
+      filling.run();
       failures = 0;
       return true;
     } catch (ImpossibleException e) {
@@ -527,17 +485,7 @@ final class PeerMeasurements {
               .formatted(
                   row.get("transport"), row.get("operation"), row.get("size"), e.getMessage()));
     }
-    report.addOfPeer(row);
     return false;
-  }
-
-  /** Connects an end for a task. */
-  private interface Visit {
-    PerfEnd to(PerfTask task) throws IOException, InterruptedException;
-  }
-
-  private static Histogram rally(PerfEnd end) throws IOException, InterruptedException {
-    return rally(end, Pace.unlimited());
   }
 
   private static Histogram rally(PerfEnd connected, Pace pace)
@@ -559,21 +507,12 @@ final class PeerMeasurements {
 
   /** Connects over TCP; the server listens again a moment after the measurement before. */
   private Peer connect(PeerKind kind) throws IOException, InterruptedException {
-    Peer peer = retried(() -> Peer.connect(host, port, TIMEOUT));
-    kind.send(peer);
-    return peer;
-  }
-
-  /** Connects. */
-  private interface Connecting<T> {
-    T attempt() throws IOException;
-  }
-
-  private static <T> T retried(Connecting<T> connecting) throws IOException, InterruptedException {
     long start = System.nanoTime();
     while (true) {
       try {
-        return connecting.attempt();
+        Peer peer = Peer.connect(host, port, TIMEOUT);
+        peer.sendText(kind.name());
+        return peer;
       } catch (ConnectException e) {
         if (System.nanoTime() - start > CONNECT.toNanos()) {
           throw e;

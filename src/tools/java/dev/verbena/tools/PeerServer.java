@@ -41,11 +41,15 @@ final class PeerServer {
     int failures = 0;
     while (true) {
       try (Peer peer = Peer.accept(port, timeout)) {
-        PeerKind kind = PeerKind.receive(peer);
+        PeerKind kind = PeerKind.valueOf(peer.receiveText("what to measure"));
         if (kind == PeerKind.END) {
           return;
         }
-        serve(kind, peer);
+        try {
+          serve(kind, peer);
+        } catch (ImpossibleException e) {
+          ImpossibleException.no(peer, e.getMessage());
+        }
         failures = 0;
       } catch (IOException | RdmaException | IllegalStateException | IllegalArgumentException e) {
         told.accept("a measurement failed: " + e.getMessage());
@@ -77,7 +81,8 @@ final class PeerServer {
     return PerfTask.of(peer.receive(PerfTask.SIZE, "what to measure"));
   }
 
-  private static void serve(PerfEnd connected) throws IOException, InterruptedException {
+  /** Serves the client of an end, which is closed afterwards. */
+  static void serve(PerfEnd connected) throws IOException, InterruptedException {
     try (PerfEnd end = connected) {
       if (end.task().plan().stream()) {
         new PerfStream(end).serve();
@@ -93,8 +98,7 @@ final class PeerServer {
     try {
       opened = Listener.open(new InetSocketAddress(local, 0));
     } catch (RdmaException | IllegalStateException e) {
-      ImpossibleException.no(peer, "no RDMA CM on the address of the device: " + e.getMessage());
-      return;
+      throw new ImpossibleException("no RDMA CM on the address of the device: " + e.getMessage());
     }
     Endpoint client;
     try (Listener listener = opened) {

@@ -44,25 +44,17 @@ final class PerfBandwidth implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
-    if (options.bothEnds()) {
-      return options.runBothEnds();
-    }
-    if (options.isServer()) {
-      try (PerfEnd end = options.serve()) {
-        new PerfStream(end).serve();
-      }
-    } else {
-      measure(options.task(SIZE, Link.BATCH, queuePairs, bidirectional));
-    }
-    return 0;
+    return options.run(
+        () -> measure(options.task(SIZE, Link.BATCH, queuePairs, bidirectional, false)));
   }
 
-  private void measure(PerfTask task) throws IOException, InterruptedException {
+  private int measure(PerfTask task) throws IOException, InterruptedException {
     try (PerfOutput output = options.output();
         PerfEnd end = options.visit(task)) {
       int each = Math.max(task.iterations(), task.warmUp()) * task.plan().queuePairs();
-      Progress progress = new Progress(spec.commandLine().getErr(), each);
+      Progress progress = new Progress(spec.commandLine().getErr(), each, System::nanoTime);
       output.bandwidth(task, new PerfStream(end).measure(progress::at));
+      return 0;
     }
   }
 }

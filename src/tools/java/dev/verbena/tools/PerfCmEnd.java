@@ -21,10 +21,22 @@ final class PerfCmEnd extends PerfEnd {
 
   private final Endpoint endpoint;
 
-  private PerfCmEnd(Endpoint endpoint, PerfTask task, Duration timeout) {
+  private PerfCmEnd(Endpoint endpoint, PerfTask task, Duration timeout, Handshake handshake)
+      throws InterruptedException {
     super(task, new Link(endpoint, bufferSize(task)), timeout);
     this.endpoint = endpoint;
-    prepare();
+    try {
+      prepare();
+      knows(handshake.perform(RemoteMemory.of(link().region()).toBytes()));
+    } catch (Throwable t) {
+      link().close();
+      throw t;
+    }
+  }
+
+  /** Connects an end by a call of its endpoint: sends the description of its buffer. */
+  private interface Handshake {
+    RemoteMemory perform(byte[] own) throws InterruptedException;
   }
 
   static PerfEnd serve(InetSocketAddress local, Duration timeout) throws InterruptedException {
@@ -38,12 +50,16 @@ final class PerfCmEnd extends PerfEnd {
   static PerfEnd accept(Endpoint client, Duration timeout) throws InterruptedException {
     try {
       byte[] request = client.request().orElseThrow().privateData();
-      return connected(
-          new PerfCmEnd(client, PerfTask.of(request), timeout),
-          end -> {
-            end.knows(
-                RemoteMemory.fromBytes(Arrays.copyOfRange(request, PerfTask.SIZE, request.length)));
-            client.accept(ConnectionParameters.DEFAULT, end.description(), timeout);
+      PerfTask task = PerfTask.of(request);
+      RemoteMemory remote =
+          RemoteMemory.fromBytes(Arrays.copyOfRange(request, PerfTask.SIZE, request.length));
+      return new PerfCmEnd(
+          client,
+          task,
+          timeout,
+          own -> {
+            client.accept(ConnectionParameters.DEFAULT, own, timeout);
+            return remote;
           });
     } catch (Throwable t) {
       client.close();
@@ -56,44 +72,20 @@ final class PerfCmEnd extends PerfEnd {
       throws InterruptedException {
     Endpoint endpoint = Endpoint.resolve(PortSpace.TCP, local, server, timeout);
     try {
-      return connected(
-          new PerfCmEnd(endpoint, task, timeout),
-          end -> {
+      return new PerfCmEnd(
+          endpoint,
+          task,
+          timeout,
+          own -> {
             byte[] request =
-                ByteBuffer.allocate(PerfTask.SIZE + RemoteMemory.SIZE)
-                    .put(task.bytes())
-                    .put(end.description())
-                    .array();
-            end.knows(
-                RemoteMemory.fromBytes(
-                    endpoint
-                        .connect(ConnectionParameters.DEFAULT, request, timeout)
-                        .privateData()));
+                ByteBuffer.allocate(PerfTask.SIZE + own.length).put(task.bytes()).put(own).array();
+            return RemoteMemory.fromBytes(
+                endpoint.connect(ConnectionParameters.DEFAULT, request, timeout).privateData());
           });
     } catch (Throwable t) {
       endpoint.close();
       throw t;
     }
-  }
-
-  /** Connects an end by a call of its endpoint. */
-  private interface Handshake {
-    void perform(PerfCmEnd end) throws InterruptedException;
-  }
-
-  /** Returns the connected end; closes its link if the connection fails. */
-  private static PerfEnd connected(PerfCmEnd end, Handshake handshake) throws InterruptedException {
-    try {
-      handshake.perform(end);
-      return end;
-    } catch (Throwable t) {
-      end.link().close();
-      throw t;
-    }
-  }
-
-  private byte[] description() {
-    return RemoteMemory.of(link().region()).toBytes();
   }
 
   @Override
@@ -103,10 +95,8 @@ final class PerfCmEnd extends PerfEnd {
 
   @Override
   boolean hasLeft(Duration time) throws InterruptedException {
-    for (long millis = 0; millis < time.toMillis(); millis += POLL_MILLIS) {
-      if (endpoint.end().isPresent()) {
-        return true;
-      }
+    long start = System.nanoTime();
+    while (endpoint.end().isEmpty() && System.nanoTime() - start < time.toNanos()) {
       Thread.sleep(POLL_MILLIS);
     }
     return endpoint.end().isPresent();

@@ -36,8 +36,7 @@ abstract class PerfEnd implements AutoCloseable {
     this.task = task;
     this.link = link;
     this.timeout = timeout;
-    link.setPatience(task.patience());
-    link.setByEvents(task.plan().events());
+    link.setWaiting(task.patience(), task.plan().events());
   }
 
   /** Returns the size of the buffer of an end. */
@@ -82,10 +81,6 @@ abstract class PerfEnd implements AutoCloseable {
 
   final Duration timeout() {
     return timeout;
-  }
-
-  final ReceiveList receives(int number) {
-    return receives(number, 0);
   }
 
   /**
@@ -144,12 +139,13 @@ abstract class PerfEnd implements AutoCloseable {
    * @param id the identifier of its completion
    */
   final SendList readOfDuration(int index, long id) {
+    return read(durationOffset(task, index), peerDurationOffset(task), id);
+  }
+
+  private SendList read(long from, long to, long id) {
     SendList read = new SendList(1, 1);
-    read.read(0)
-        .id(id)
-        .remote(remote.address() + durationOffset(task, index), remote.rkey())
-        .local(link.region(), peerDurationOffset(task), Long.BYTES)
-        .signaled();
+    read.read(0).id(id).remote(remote.address() + from, remote.rkey()).signaled();
+    read.local(0, link.region(), to, Long.BYTES);
     return read;
   }
 
@@ -162,9 +158,7 @@ abstract class PerfEnd implements AutoCloseable {
    */
   final void awaitLeave() throws IOException, InterruptedException {
     long offset = counterOffset(task);
-    SendList read = new SendList(1, 1);
-    read.read(0).remote(remote.address() + offset, remote.rkey()).signaled();
-    read.local(0, link.region(), offset, Long.BYTES);
+    SendList read = read(offset, offset, 0);
     Duration limit = task.patience(timeout);
     long known = -1;
     long since = System.nanoTime();

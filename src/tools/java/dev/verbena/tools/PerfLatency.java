@@ -50,7 +50,7 @@ final class PerfLatency implements Callable<Integer> {
       throw Failure.usage(
           spec, "--rate must be above 0 and at most %.0f: %s".formatted(MAX_RATE, perSecond));
     }
-    pace = Pace.perSecond(perSecond);
+    pace = Pace.perSecond(perSecond, System::nanoTime);
   }
 
   @Override
@@ -58,26 +58,16 @@ final class PerfLatency implements Callable<Integer> {
     if (completion && options.operation() != Operation.WRITE) {
       throw Failure.usage(spec, "--completion is for write: add -o write");
     }
-    if (options.bothEnds()) {
-      return options.runBothEnds();
-    }
-    if (options.isServer()) {
-      try (PerfEnd end = options.serve()) {
-        new PerfRally(end).serve();
-      }
-    } else {
-      PerfTask task = options.task(SIZE, 1);
-      boolean polled = task.operation() == Operation.WRITE && !completion && !task.plan().events();
-      measure(polled ? task.byPolledMemory() : task);
-    }
-    return 0;
+    boolean polls = options.operation() == Operation.WRITE && !completion;
+    return options.run(() -> measure(options.task(SIZE, 1, 1, false, polls)));
   }
 
-  private void measure(PerfTask task) throws IOException, InterruptedException {
+  private int measure(PerfTask task) throws IOException, InterruptedException {
     try (PerfOutput output = options.output();
         PerfEnd end = options.visit(task)) {
       Progress progress =
-          new Progress(spec.commandLine().getErr(), task.total() * task.sizes().size());
+          new Progress(
+              spec.commandLine().getErr(), task.total() * task.sizes().size(), System::nanoTime);
       Map<Integer, Histogram> times = new PerfRally(end).measure(pace, progress::at);
       output.latency(operation(task), times);
       if (pace.isMissed()) {
@@ -85,6 +75,7 @@ final class PerfLatency implements Callable<Integer> {
             .getErr()
             .println("The rate was not reached: the times contain the growing delay.");
       }
+      return 0;
     }
   }
 

@@ -6,11 +6,13 @@ import dev.verbena.tools.PerfOutput.Form;
 import dev.verbena.tools.command.BothEnds;
 import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.command.Link;
+import dev.verbena.tools.command.Peer;
 import dev.verbena.tools.command.PeerTimeout;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.util.concurrent.Callable;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -144,24 +146,25 @@ final class PerfOptions {
   @Parameters(arity = "0..1", paramLabel = "HOST", description = "The server to connect to.")
   private String host;
 
-  boolean bothEnds() {
-    return bothEnds.wanted();
-  }
-
-  int runBothEnds() throws Exception {
-    return cm
-        ? BothEnds.run(
-            command,
-            BothEnds.arguments(command, "--from", BothEnds.SERVER_ADDRESS),
-            BothEnds.arguments(command, "--from", BothEnds.CLIENT_ADDRESS, BothEnds.SERVER_ADDRESS))
-        : BothEnds.run(
-            command,
-            BothEnds.arguments(command, "-d", BothEnds.SERVER_DEVICE),
-            BothEnds.arguments(command, "-d", BothEnds.CLIENT_DEVICE, BothEnds.TCP_HOST));
-  }
-
-  boolean isServer() {
-    return host == null;
+  /** Serves a client, or measures as one, or does both; returns the exit status. */
+  int run(Callable<Integer> client) throws Exception {
+    if (bothEnds.wanted()) {
+      return cm
+          ? BothEnds.run(
+              command,
+              BothEnds.arguments(command, "--from", BothEnds.SERVER_ADDRESS),
+              BothEnds.arguments(
+                  command, "--from", BothEnds.CLIENT_ADDRESS, BothEnds.SERVER_ADDRESS))
+          : BothEnds.run(
+              command,
+              BothEnds.arguments(command, "-d", BothEnds.SERVER_DEVICE),
+              BothEnds.arguments(command, "-d", BothEnds.CLIENT_DEVICE, BothEnds.TCP_HOST));
+    }
+    if (host != null) {
+      return client.call();
+    }
+    PeerServer.serve(serve());
+    return 0;
   }
 
   /** Opens the output of a measurement, and the file of its chart. */
@@ -170,10 +173,11 @@ final class PerfOptions {
   }
 
   /** Waits for a client, which sends the task. */
-  PerfEnd serve() throws IOException, InterruptedException {
+  private PerfEnd serve() throws IOException, InterruptedException {
     check();
     if (!cm) {
-      return PerfTcpEnd.serve(port, device, timeout.time());
+      device.checkedDevice();
+      return PerfTcpEnd.serve(Peer.accept(port, timeout.time()), device, timeout.time());
     }
     return PerfCmEnd.serve(
         from == null ? new InetSocketAddress(port) : new InetSocketAddress(from, port),
@@ -187,7 +191,9 @@ final class PerfOptions {
       throw usage(command, "several queue pairs are connected over TCP only: -q without --cm");
     }
     if (!cm) {
-      return PerfTcpEnd.visit(host, port, task, device, timeout.time());
+      device.checkedDevice();
+      return PerfTcpEnd.visit(
+          Peer.connect(host, port, timeout.time()), task, device, timeout.time());
     }
     InetSocketAddress local = from == null ? null : new InetSocketAddress(from, 0);
     return PerfCmEnd.visit(
@@ -210,17 +216,14 @@ final class PerfOptions {
     return operation;
   }
 
-  PerfTask task(int usualSize, int batch) {
-    return task(usualSize, batch, 1, false);
-  }
-
   /**
    * Returns the measurement that the options describe.
    *
    * @param batch the number of operations that are posted together, of which the numbers are
    *     multiples
+   * @param polls whether each end polls its memory, unless it waits for events
    */
-  PerfTask task(int usualSize, int batch, int queuePairs, boolean bidirectional) {
+  PerfTask task(int usualSize, int batch, int queuePairs, boolean bidirectional, boolean polls) {
     boolean atomic = operation == PerfTask.Operation.ATOMIC;
     if (sweep != null && (atomic || size != null)) {
       throw usage(
@@ -236,7 +239,7 @@ final class PerfOptions {
             bidirectional,
             batch > 1,
             events,
-            false,
+            polls && !events,
             Link.DEPTH);
     return new PerfTask(
         operation,

@@ -17,8 +17,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.function.ToDoubleFunction;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
@@ -36,8 +36,6 @@ final class PerfOutput implements AutoCloseable {
     /** Comma-separated values with a line of names. */
     CSV
   }
-
-  private static final double[] PERCENTILES = {50, 90, 99, 99.9, 99.99};
 
   private final PrintWriter out;
   private final Form form;
@@ -75,9 +73,9 @@ final class PerfOutput implements AutoCloseable {
               operation,
               "us",
               List.of(
-                  line("median", bySize, times -> times.getValueAtPercentile(50)),
-                  line("99 %", bySize, times -> times.getValueAtPercentile(99)),
-                  line("99.9 %", bySize, times -> times.getValueAtPercentile(99.9)))));
+                  line("median", bySize, 50),
+                  line("99 %", bySize, 99),
+                  line("99.9 %", bySize, 99.9))));
     }
   }
 
@@ -85,11 +83,11 @@ final class PerfOutput implements AutoCloseable {
     return operation + ", " + Units.bytes(size);
   }
 
-  private static Line line(
-      String name, Map<Integer, Histogram> bySize, ToDoubleFunction<Histogram> nanos) {
+  private static Line line(String name, Map<Integer, Histogram> bySize, double percentile) {
     List<double[]> points = new ArrayList<>();
     bySize.forEach(
-        (size, times) -> points.add(new double[] {size, nanos.applyAsDouble(times) / 1000}));
+        (size, times) ->
+            points.add(new double[] {size, times.getValueAtPercentile(percentile) / 1000.0}));
     return new Line(name, points);
   }
 
@@ -122,15 +120,13 @@ final class PerfOutput implements AutoCloseable {
   private void latencyValues(String operation, Map<Integer, Histogram> bySize) {
     out.println("operation,bytes,count,min_ns,p50_ns,p90_ns,p99_ns,p99.9_ns,p99.99_ns,max_ns");
     bySize.forEach(
-        (size, times) -> {
-          StringBuilder line = new StringBuilder();
-          line.append(operation.replace(",", "")).append(',').append(size);
-          line.append(',').append(times.getTotalCount()).append(',').append(times.getMinValue());
-          for (double percentile : PERCENTILES) {
-            line.append(',').append(times.getValueAtPercentile(percentile));
-          }
-          out.println(line.append(',').append(times.getMaxValue()));
-        });
+        (size, times) ->
+            out.println(
+                Stream.concat(
+                        Stream.of(operation.replace(",", ""), size, times.getTotalCount()),
+                        Histograms.values(times).values().stream())
+                    .map(Object::toString)
+                    .collect(Collectors.joining(","))));
   }
 
   private void latencyText(String operation, Map<Integer, Histogram> bySize) {
@@ -145,17 +141,13 @@ final class PerfOutput implements AutoCloseable {
     out.println(operation + ", microseconds");
     Table table = new Table(List.of("bytes", "count", "min", "p50", "p90", "p99", "p99.9", "max"));
     bySize.forEach(
-        (size, times) ->
-            table.row(
-                List.of(
-                    "" + size,
-                    "" + times.getTotalCount(),
-                    micros(times.getMinValue()),
-                    micros(times.getValueAtPercentile(50)),
-                    micros(times.getValueAtPercentile(90)),
-                    micros(times.getValueAtPercentile(99)),
-                    micros(times.getValueAtPercentile(99.9)),
-                    micros(times.getMaxValue()))));
+        (size, times) -> {
+          Map<String, Long> values = Histograms.values(times);
+          values.remove("p99.99");
+          List<String> cells = new ArrayList<>(List.of("" + size, "" + times.getTotalCount()));
+          values.values().forEach(nanos -> cells.add(micros(nanos)));
+          table.row(cells);
+        });
     table.print(out);
   }
 

@@ -61,27 +61,13 @@ record PerfPlan(
     return new PerfPlan(Math.max(size, 1), 2, 1, false, false, false, false, Link.DEPTH);
   }
 
-  /** Returns a plan in which each end polls its memory. */
-  PerfPlan byPolledMemory() {
-    return new PerfPlan(smallest, factor, queuePairs, bidirectional, stream, events, true, depth);
-  }
-
-  PerfPlan withFactor(int other) {
-    return new PerfPlan(smallest, other, queuePairs, bidirectional, stream, events, polled, depth);
-  }
-
-  /** Returns this plan with another number of outstanding operations. */
-  PerfPlan withDepth(int other) {
-    return new PerfPlan(smallest, factor, queuePairs, bidirectional, stream, events, polled, other);
-  }
-
   /** Returns the number of requests of one post. */
   int batch() {
     return Math.min(depth, Link.BATCH);
   }
 
-  /** Returns the sizes up to the largest. */
-  List<Integer> sizes(int largest) {
+  /** Returns sizes, each of which is the one before times a factor. */
+  static List<Integer> sizes(int smallest, int factor, int largest) {
     List<Integer> sizes = new ArrayList<>();
     for (long size = smallest; size <= largest; size *= factor) {
       sizes.add((int) size);

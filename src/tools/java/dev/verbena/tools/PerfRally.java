@@ -28,44 +28,46 @@ final class PerfRally {
    * its completion is not awaited: the end of the connection may flush it.
    */
   void serve() throws IOException, InterruptedException {
-    if (task.plan().polled()) {
-      answerWrites();
-    } else if (task.isAnswered()) {
-      answerSends();
+    if (task.isAnswered()) {
+      if (!task.plan().polled()) {
+        end.link().take(1);
+      }
+      int left = task.total() * task.sizes().size();
+      for (int size : task.sizes()) {
+        Answer answer = task.plan().polled() ? answerWrites(size) : answerSends(size);
+        for (int i = 0; i < task.total(); i++) {
+          left--;
+          answer.send(left == 0);
+          completed++;
+          end.completed(completed);
+        }
+      }
     }
     end.awaitLeave();
   }
 
-  private void answerWrites() throws InterruptedException {
-    int left = task.total() * task.sizes().size();
-    for (int size : task.sizes()) {
-      PolledWrites writes = new PolledWrites(end, size);
-      for (int i = 0; i < task.total(); i++) {
-        writes.await(completed);
-        writes.post(completed);
-        left--;
-        end.link().take(left > 0 ? 1 : 0);
-        completed++;
-        end.completed(completed);
-      }
-    }
+  /** Answers an operation, and takes the completions before the next answer. */
+  private interface Answer {
+    void send(boolean isLast) throws InterruptedException;
   }
 
-  private void answerSends() throws InterruptedException {
-    ReceiveList receive = end.receives(1);
-    int left = task.total() * task.sizes().size();
-    end.link().take(1);
-    for (int size : task.sizes()) {
-      SendList answer = end.requests(1, size, 0);
-      for (int i = 0; i < task.total(); i++) {
-        end.link().post(receive);
-        end.link().post(answer);
-        left--;
-        end.link().take(left > 0 ? 2 : 0);
-        completed++;
-        end.completed(completed);
-      }
-    }
+  private Answer answerWrites(int size) {
+    PolledWrites writes = new PolledWrites(end, size);
+    return isLast -> {
+      writes.await(completed);
+      writes.post(completed);
+      end.link().take(isLast ? 0 : 1);
+    };
+  }
+
+  private Answer answerSends(int size) {
+    ReceiveList receive = end.receives(1, 0);
+    SendList answer = end.requests(1, size, 0);
+    return isLast -> {
+      end.link().post(receive);
+      end.link().post(answer);
+      end.link().take(isLast ? 0 : 2);
+    };
   }
 
   /**
@@ -128,7 +130,7 @@ final class PerfRally {
 
   private Timed requests(int size) {
     SendList request = end.requests(1, size, 0);
-    ReceiveList receive = end.receives(1);
+    ReceiveList receive = end.receives(1, 0);
     return () -> {
       end.link().post(request);
       end.link().take(task.isAnswered() ? 2 : 1);

@@ -47,9 +47,8 @@ final class PerfShadow implements Callable<Integer> {
     if (rounds < 1) {
       throw Failure.usage(spec, "the number of rounds must be positive: " + rounds);
     }
-    int gid = device.hasGidIndex() ? device.gidIndex() : -1;
     ShadowExchange.Result result =
-        ShadowExchange.run(device.checkedDevice(), device.port(), gid, rounds, seed);
+        ShadowExchange.run(device.checkedDevice(), device.port(), device.gidIndex(), rounds, seed);
     spec.commandLine()
         .getOut()
         .printf(

@@ -60,7 +60,7 @@ final class PerfStream {
       throws IOException, InterruptedException {
     send(size, task.warmUp(), progress);
     long start = System.nanoTime();
-    Rates rates = new Rates(size);
+    Rates rates = new Rates(size, System::nanoTime);
     send(
         size,
         task.iterations(),
@@ -69,6 +69,7 @@ final class PerfStream {
           progress.accept(done);
         });
     end.took(index, Math.max(1, System.nanoTime() - start));
+    String title = task.operation() + ", " + Units.bytes(size);
     int count = task.iterations() * task.plan().queuePairs();
     double perSecond = rates.perSecond();
     if (task.plan().bidirectional()) {
@@ -79,7 +80,7 @@ final class PerfStream {
         perSecond += count / (transfer.durationOfPeer(index) / 1e9);
       }
     }
-    return new PerfRate(size, count, perSecond, rates.chart(title(size)));
+    return new PerfRate(size, count, perSecond, rates.chart(title));
   }
 
   private void send(int size, int iterations, IntConsumer progress) throws InterruptedException {
@@ -92,9 +93,5 @@ final class PerfStream {
           end.completed(completed);
           progress.accept(done);
         });
-  }
-
-  private String title(int size) {
-    return task.operation() + ", " + Units.bytes(size);
   }
 }

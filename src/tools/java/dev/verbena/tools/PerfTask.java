@@ -25,23 +25,22 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfP
   /** The operation of a request. */
   enum Operation {
     /** Send. */
-    SEND('S'),
+    SEND,
     /** RDMA write. */
-    WRITE('W'),
+    WRITE,
     /** RDMA read. */
-    READ('R'),
+    READ,
     /** Fetch and add. */
-    ATOMIC('A');
+    ATOMIC;
 
-    private final int code;
-
-    Operation(int code) {
-      this.code = code;
+    /** Returns what stands for the operation in a task that is sent. */
+    private int code() {
+      return name().charAt(0);
     }
 
     private static Operation of(int code) {
       for (Operation operation : values()) {
-        if (operation.code == code) {
+        if (operation.code() == code) {
           return operation;
         }
       }
@@ -74,14 +73,14 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfP
     return operation == Operation.SEND || plan.polled();
   }
 
-  /** Returns this measurement with each end polling its memory. */
-  PerfTask byPolledMemory() {
-    return new PerfTask(operation, size, warmUp, iterations, plan.byPolledMemory());
+  /** Returns this measurement with other numbers of operations. */
+  PerfTask with(int otherWarmUp, int otherIterations) {
+    return new PerfTask(operation, size, otherWarmUp, otherIterations, plan);
   }
 
   /** Returns the sizes to measure, the smallest first. */
   List<Integer> sizes() {
-    return plan.sizes(size);
+    return PerfPlan.sizes(plan.smallest(), plan.factor(), size);
   }
 
   /** Returns the number of operations of one size on one queue pair. */
@@ -106,7 +105,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfP
   byte[] bytes() {
     ByteBuffer buffer =
         ByteBuffer.allocate(SIZE)
-            .putInt(operation.code)
+            .putInt(operation.code())
             .putInt(size)
             .putInt(warmUp)
             .putInt(iterations);

@@ -4,7 +4,6 @@ import dev.verbena.address.QueuePairAddress;
 import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.command.Link;
 import dev.verbena.tools.command.Peer;
-import dev.verbena.verbs.Device;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.RemoteMemory;
 import java.io.IOException;
@@ -19,10 +18,9 @@ final class PerfTcpEnd extends PerfEnd {
 
   private static final String END = "the end of its measurement";
 
-  private PerfTcpEnd(
-      Peer peer, PerfTask task, Device device, DeviceOptions options, Duration timeout)
+  private PerfTcpEnd(Peer peer, PerfTask task, DeviceOptions options, Duration timeout)
       throws IOException {
-    super(task, new Link(device, bufferSize(task), task.plan().queuePairs()), timeout);
+    super(task, new Link(options.device(), bufferSize(task), task.plan().queuePairs()), timeout);
     this.peer = peer;
     try {
       link().queuePairs().forEach(queuePair -> options.apply(queuePair).init());
@@ -34,27 +32,15 @@ final class PerfTcpEnd extends PerfEnd {
     }
   }
 
-  static PerfEnd serve(int port, DeviceOptions options, Duration timeout) throws IOException {
-    options.checkedDevice();
-    return serve(Peer.accept(port, timeout), options, timeout);
-  }
-
   /** Serves a client that is connected, and sends the task. */
   static PerfEnd serve(Peer peer, DeviceOptions options, Duration timeout) throws IOException {
     try {
       PerfTask task = PerfTask.of(peer.receive(PerfTask.SIZE, "what to measure"));
-      return new PerfTcpEnd(peer, task, options.device(), options, timeout);
+      return new PerfTcpEnd(peer, task, options, timeout);
     } catch (IOException | RuntimeException e) {
       peer.close();
       throw e;
     }
-  }
-
-  static PerfEnd visit(
-      String host, int port, PerfTask task, DeviceOptions options, Duration timeout)
-      throws IOException {
-    options.checkedDevice();
-    return visit(Peer.connect(host, port, timeout), task, options, timeout);
   }
 
   /** Sends the task to a server that is connected. */
@@ -62,7 +48,7 @@ final class PerfTcpEnd extends PerfEnd {
       throws IOException {
     try {
       peer.send(task.bytes());
-      return new PerfTcpEnd(peer, task, options.device(), options, timeout);
+      return new PerfTcpEnd(peer, task, options, timeout);
     } catch (IOException | RuntimeException e) {
       peer.close();
       throw e;

@@ -45,18 +45,13 @@ final class PerfTransfer {
             : List.of();
   }
 
-  /** The operations of one size: the task's on each queue pair. */
-  private int operations(int iterations) {
-    return Math.multiplyExact(iterations, queuePairs);
-  }
-
   /** Posts requests on each queue pair, of which all have completed when this method returns. */
   void send(int size, int iterations, IntConsumer completed) throws InterruptedException {
     List<SendList> batches =
         IntStream.range(0, queuePairs).mapToObj(i -> end.requests(batch, size, i)).toList();
     int[] posted = new int[queuePairs];
     long before = sent;
-    int wanted = operations(iterations);
+    int wanted = Math.multiplyExact(iterations, queuePairs);
     while (sent - before < wanted) {
       for (int i = 0; i < queuePairs; i++) {
         while (posted[i] < iterations && outstanding[i] < window) {
@@ -76,7 +71,7 @@ final class PerfTransfer {
    * flushes the receive requests.
    */
   void receive(int sizes) throws InterruptedException {
-    long wanted = (long) sizes * operations(end.task().total());
+    long wanted = (long) sizes * queuePairs * end.task().total();
     while (received < wanted) {
       poll((int) Math.min(Link.BATCH, wanted - received));
       end.completed(received);

@@ -3,7 +3,7 @@ package dev.verbena.tools;
 import dev.verbena.tools.PerfTask.Operation;
 import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.command.Peer;
-import dev.verbena.tools.qualify.Programs;
+import dev.verbena.tools.qualify.InstalledPrograms;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -59,7 +59,7 @@ enum Perftest {
       throw new ImpossibleException("C programs cannot use a software device");
     }
     for (Perftest test : values()) {
-      if (!Programs.isInstalled(test.program)) {
+      if (!InstalledPrograms.isInstalled(test.program)) {
         throw new ImpossibleException(test.program + " of perftest is not installed");
       }
     }
@@ -81,12 +81,7 @@ enum Perftest {
       throws IOException, InterruptedException {
     Perftest test = valueOf(peer.receiveText("a program"));
     int number = Integer.parseInt(peer.receiveText("a number of operations"));
-    try {
-      require(device);
-    } catch (ImpossibleException e) {
-      ImpossibleException.no(peer, e.getMessage());
-      return;
-    }
+    require(device);
     Process server = test.start(device, port, number, List.of());
     try {
       long start = System.nanoTime();

@@ -12,10 +12,6 @@ final class Progress {
   private final LongSupplier clock;
   private long last;
 
-  Progress(PrintWriter err, int total) {
-    this(err, total, System::nanoTime);
-  }
-
   Progress(PrintWriter err, int total, LongSupplier clock) {
     this.err = err;
     this.total = total;

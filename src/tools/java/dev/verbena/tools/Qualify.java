@@ -7,7 +7,7 @@ import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.command.Failure;
 import dev.verbena.tools.command.UdpDevice;
 import dev.verbena.tools.qualify.Conformance;
-import dev.verbena.tools.qualify.DataPath;
+import dev.verbena.tools.qualify.DataPathTimes;
 import dev.verbena.tools.qualify.Redaction;
 import dev.verbena.tools.qualify.Report;
 import dev.verbena.tools.qualify.Validator;
@@ -23,6 +23,7 @@ import java.time.Duration;
 import java.time.LocalDateTime;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -168,7 +169,8 @@ final class Qualify implements Callable<Integer> {
           "peer",
           PEER,
           () -> {
-            Duration limit = least(quick ? QUICK_PEER : PEER, left()).minus(MARGIN);
+            Duration limit =
+                Collections.min(List.of(quick ? QUICK_PEER : PEER, left())).minus(MARGIN);
             new PeerMeasurements(host, port, options, quick, limit, report, this::progress).run();
           });
     } else {
@@ -215,7 +217,7 @@ final class Qualify implements Callable<Integer> {
       DataPathChild.run(device, options, samples, report);
       return;
     }
-    report.put("data_path", new DataPath(device, samples).inJava());
+    report.put("data_path", new DataPathTimes(device, samples).measure(false, _ -> {}));
     report.notRun("data path in C", "C programs cannot use a software device");
     report.notRun("direct data path", "a software device has none");
   }
@@ -223,10 +225,6 @@ final class Qualify implements Callable<Integer> {
   /** Returns the time that is left of the whole. */
   private Duration left() {
     return (quick ? QUICK_WHOLE : WHOLE).minusNanos(System.nanoTime() - start);
-  }
-
-  private static Duration least(Duration one, Duration other) {
-    return one.compareTo(other) < 0 ? one : other;
   }
 
   private void progress(String text) {
@@ -245,7 +243,7 @@ final class Qualify implements Callable<Integer> {
   private void step(Report report, String name, Duration most, Step step)
       throws IOException, InterruptedException {
     report.begin(name);
-    Duration limit = least(most, left());
+    Duration limit = Collections.min(List.of(most, left()));
     if (isStuck) {
       report.problem(name, Report.NOT_RUN + "an earlier step did not end");
       return;

@@ -18,10 +18,6 @@ final class Rates {
   private int done;
   private int sliceDone;
 
-  Rates(int size) {
-    this(size, System::nanoTime);
-  }
-
   Rates(int size, LongSupplier clock) {
     this.size = size;
     this.clock = clock;

@@ -42,8 +42,7 @@ final class StreamEnd {
       try {
         listener.bind(new InetSocketAddress(local, 0));
       } catch (IOException e) {
-        ImpossibleException.no(peer, "no socket on the address of the device: " + e.getMessage());
-        return;
+        throw new ImpossibleException("no socket on the address of the device: " + e.getMessage());
       }
       InetSocketAddress bound = (InetSocketAddress) listener.getLocalAddress();
       ImpossibleException.yes(peer, local.getHostAddress() + " " + bound.getPort());
@@ -65,7 +64,7 @@ final class StreamEnd {
       InetSocketAddress server,
       PerfTask task,
       Duration limit,
-      Call<T> call)
+      Measurement<StreamEnd, T> call)
       throws IOException, InterruptedException {
     try (SocketChannel channel = provider.openSocketChannel()) {
       try {
@@ -77,14 +76,9 @@ final class StreamEnd {
           limit,
           () -> {
             channel.connect(server);
-            return call.on(new StreamEnd(prepared(channel), task));
+            return call.of(new StreamEnd(prepared(channel), task));
           });
     }
-  }
-
-  /** A measurement on a connection. */
-  interface Call<T> {
-    T on(StreamEnd end) throws IOException;
   }
 
   private static SocketChannel prepared(SocketChannel channel) throws IOException {

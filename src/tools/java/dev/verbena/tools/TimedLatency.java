@@ -13,22 +13,17 @@ record TimedLatency(long nanos, int transfers) {
   static final int FEWEST = 20;
   private static final int MOST = 20_000;
 
-  /** Measures the latency of a transfer. */
-  interface Run {
-    Histogram of(PerfTask task) throws IOException, InterruptedException;
-  }
-
   /**
    * Measures, after as many operations that are not counted as half of those that are.
    *
    * <p>How many fit is estimated by a probe, whose code is interpreted at first; so the measurement
    * is repeated as long as its result says that twice as many fit.
    */
-  Histogram measure(PerfTask probe, Run run) throws IOException, InterruptedException {
+  Histogram measure(PerfTask probe, Measurement<PerfTask, Histogram> run)
+      throws IOException, InterruptedException {
     int n = fitting(run.of(probe));
     while (true) {
-      Histogram times =
-          run.of(new PerfTask(probe.operation(), probe.size(), n / 2, n, probe.plan()));
+      Histogram times = run.of(probe.with(n / 2, n));
       int next = fitting(times);
       if (next < 2 * n) {
         return times;

@@ -17,7 +17,7 @@ import java.lang.invoke.MethodHandle;
  * The loops in C, of the library that {@code -Dbenchmarks.loops} names: one call runs a whole loop,
  * so that the cost of the call is negligible.
  */
-final class CLoop implements Loop {
+final class CLoop implements MeasuredLoop {
   private static final SymbolLookup LOOPS =
       SymbolLookup.libraryLookup(System.getProperty("benchmarks.loops"), Arena.global());
   private static final MethodHandle LISTS =

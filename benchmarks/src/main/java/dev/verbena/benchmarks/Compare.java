@@ -119,7 +119,7 @@ public final class Compare {
     boolean isDataPath = owner.equals(DataPath.class.getName());
     double value = Double.parseDouble(cells.get("Score"));
     if (isDataPath && !result.equals("medians")) {
-      value /= Loop.REQUESTS;
+      value /= MeasuredLoop.REQUESTS;
       if (!isBytes && !benchmark[0].endsWith("Empty")) {
         value *= Integer.parseInt(cells.get("batch"));
       }

@@ -19,9 +19,9 @@ import org.openjdk.jmh.annotations.Warmup;
 
 /**
  * What the calls of the data path take, in Java and in C, which take turns in one JVM on the same
- * queues: one sample is {@value Loop#REQUESTS} requests, so few that they and their completions fit
- * in the cache. The device executes them between two samples, and its time is not measured; a
- * device that cannot be stepped is waited for by polling.
+ * queues: one sample is {@value MeasuredLoop#REQUESTS} requests, so few that they and their
+ * completions fit in the cache. The device executes them between two samples, and its time is not
+ * measured; a device that cannot be stepped is waited for by polling.
  */
 @Fork(1)
 @Warmup(iterations = 5, time = 1)
@@ -137,12 +137,12 @@ public class DataPath {
   @State(Scope.Thread)
   public static class Open {
     Queues queues;
-    Loop loop;
+    MeasuredLoop loop;
 
     /** The queues that C uses, and its loops; null if it is not measured. */
     Queues queuesOfC;
 
-    Loop inC;
+    MeasuredLoop inC;
 
     /** Opens the device. */
     @Setup

@@ -17,7 +17,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /** The loops in Java. Each way to post has a loop of its own, as a program has. */
-final class JavaLoop implements Loop {
+final class JavaLoop implements MeasuredLoop {
   private final Choice choice;
   private final Queues queues;
   private final int batch;

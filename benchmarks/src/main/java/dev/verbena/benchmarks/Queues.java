@@ -1,6 +1,6 @@
 package dev.verbena.benchmarks;
 
-import static dev.verbena.benchmarks.Loop.REQUESTS;
+import static dev.verbena.benchmarks.MeasuredLoop.REQUESTS;
 
 import dev.verbena.address.AddressVector;
 import dev.verbena.address.GlobalRoute;

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * is freed by such an action: one that is added after the allocation runs before the memory is
  * freed. Only a confined arena frees what it has allocated first before it calls other actions.
  */
-public final class ArenaRegions {
+final class ArenaRegions {
   private static final Map<MemorySegment.Scope, WeakReference<ArenaRegions>> ALL =
       new WeakHashMap<>();
 
@@ -84,11 +84,11 @@ public final class ArenaRegions {
    *
    * @throws IllegalStateException if the arena is closed
    */
-  public static Use use(MemorySegment memory) {
+  static Use use(MemorySegment memory) {
     return of(memory.scope()).begin(memory);
   }
 
-  public static ArenaRegions of(MemorySegment.Scope scope) {
+  static ArenaRegions of(MemorySegment.Scope scope) {
     synchronized (ALL) {
       WeakReference<ArenaRegions> known = ALL.get(scope);
       ArenaRegions regions = known == null ? null : known.get();

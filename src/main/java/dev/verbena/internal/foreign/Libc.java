@@ -70,11 +70,7 @@ public final class Libc {
 
   /** Calls epoll_create1(2); returns a new descriptor. */
   public static int epoll_create1() {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = Downcall.capture(arena);
-      long epoll = Downcall.call(find("epoll_create1"), capture, EPOLL_CLOEXEC);
-      return checked("epoll_create1", (int) epoll, capture);
-    }
+    return call("epoll_create1", EPOLL_CLOEXEC);
   }
 
   /** Calls epoll_ctl(2); returns 0 or the errno. */
@@ -86,11 +82,6 @@ public final class Libc {
     }
   }
 
-  /** Calls epoll_wait(2) without a timeout; returns the number of events, 0 after a signal. */
-  public static int epoll_wait(int epoll, long events, int capacity) {
-    return epoll_wait(epoll, events, capacity, -1);
-  }
-
   /**
    * Calls epoll_wait(2) with a timeout in milliseconds, -1 for none; returns the number of events,
    * 0 after a signal.
@@ -100,48 +91,35 @@ public final class Libc {
       MemorySegment capture = Downcall.capture(arena);
       int count =
           (int) Downcall.call(Found.EPOLL_WAIT, capture, epoll, events, capacity, milliseconds);
-      boolean interrupted = count == -1 && Downcall.errno(capture) == Errno.EINTR;
-      return interrupted ? 0 : checked("epoll_wait", count, capture);
+      if (count == -1 && Downcall.errno(capture) != Errno.EINTR) {
+        throw new VerbsException("epoll_wait", Downcall.errno(capture));
+      }
+      return Math.max(count, 0);
     }
   }
 
   /** Calls fcntl(2) to set {@code O_NONBLOCK}: reads fail with EAGAIN instead of blocking. */
   public static void setNonBlocking(int descriptor) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = Downcall.capture(arena);
-      MemorySegment fcntl = find("fcntl");
-      int flags =
-          checked("fcntl", (int) Downcall.call(fcntl, capture, descriptor, F_GETFL, 0), capture);
-      long result = Downcall.call(fcntl, capture, descriptor, F_SETFL, flags | O_NONBLOCK);
-      checked("fcntl", (int) result, capture);
-    }
+    int flags = call("fcntl", descriptor, F_GETFL, 0);
+    int _ = call("fcntl", descriptor, F_SETFL, flags | O_NONBLOCK);
   }
 
   /** Calls fcntl(2) with {@code F_DUPFD_CLOEXEC}; returns a new descriptor of the same file. */
   public static int duplicate(int descriptor) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = Downcall.capture(arena);
-      long result = Downcall.call(find("fcntl"), capture, descriptor, F_DUPFD_CLOEXEC, 0);
-      return checked("fcntl", (int) result, capture);
-    }
+    return call("fcntl", descriptor, F_DUPFD_CLOEXEC, 0);
   }
 
   /** Calls open(2) for reading; returns a new descriptor. A pipe is not waited for. */
   public static int open(String path) {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = Downcall.capture(arena);
       long name = arena.allocateFrom(path, PATH_CHARSET).address();
-      long result = Downcall.call(find("open"), capture, name, O_NONBLOCK | O_CLOEXEC);
-      return checked("open", (int) result, capture);
+      return call("open", name, O_NONBLOCK | O_CLOEXEC);
     }
   }
 
   /** Calls close(2). Linux has freed the descriptor even if it fails, but for EBADF. */
   public static void close(int descriptor) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment capture = Downcall.capture(arena);
-      checked("close", (int) Downcall.call(find("close"), capture, descriptor), capture);
-    }
+    int _ = call("close", descriptor);
   }
 
   /** Calls close(2), whatever it returns. */
@@ -149,10 +127,14 @@ public final class Libc {
     long _ = Call.plain(find("close"), descriptor);
   }
 
-  private static int checked(String function, int result, MemorySegment capture) {
-    if (result == -1) {
-      throw new VerbsException(function, Downcall.errno(capture));
+  private static int call(String function, long... arguments) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment capture = Downcall.capture(arena);
+      int result = (int) Downcall.call(find(function), capture, arguments);
+      if (result == -1) {
+        throw new VerbsException(function, Downcall.errno(capture));
+      }
+      return result;
     }
-    return result;
   }
 }

@@ -21,11 +21,7 @@ public record Platform(String os, String arch, long addressBits, ByteOrder order
           ValueLayout.ADDRESS.byteSize() * Byte.SIZE,
           ByteOrder.nativeOrder());
 
-  /**
-   * Returns the platform of this JVM.
-   *
-   * @return the platform
-   */
+  /** Returns the platform of this JVM. */
   public static Platform current() {
     return CURRENT;
   }
@@ -42,11 +38,7 @@ public record Platform(String os, String arch, long addressBits, ByteOrder order
     }
   }
 
-  /**
-   * Returns the reason why this platform is not supported.
-   *
-   * @return the reason, or null if it is supported
-   */
+  /** Returns the reason why this platform is not supported, or null if it is. */
   public String unsupportedReason() {
     boolean supported =
         isLinux()
@@ -64,29 +56,15 @@ public record Platform(String os, String arch, long addressBits, ByteOrder order
                 order == ByteOrder.LITTLE_ENDIAN ? "little-endian" : "big-endian");
   }
 
-  /**
-   * Returns whether the operating system is Linux.
-   *
-   * @return true on Linux
-   */
   public boolean isLinux() {
     return os.equals("Linux");
   }
 
-  /**
-   * Returns whether the processor is a 64-bit Arm.
-   *
-   * @return true on aarch64
-   */
+  /** Returns whether the processor is a 64-bit Arm. */
   public boolean isAarch64() {
     return arch.equals("aarch64");
   }
 
-  /**
-   * Returns whether the processor is an x86-64.
-   *
-   * @return true on x86-64
-   */
   public boolean isX86() {
     return arch.equals("amd64") || arch.equals("x86_64");
   }

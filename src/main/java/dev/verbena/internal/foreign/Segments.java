@@ -6,20 +6,15 @@ import java.lang.foreign.MemorySegment;
  * Validates segments that are passed to C functions: native, alive, accessible by this thread,
  * large enough, and writable if the function writes. The C function receives an address, which the
  * JVM does not check.
+ *
+ * <p>Each method returns the address. It throws {@link IllegalArgumentException} if the segment
+ * does not suit, {@link IllegalStateException} if its arena is closed, and {@link
+ * WrongThreadException} if it is confined to another thread.
  */
 public final class Segments {
   private Segments() {}
 
-  /**
-   * Validates memory that a C function reads.
-   *
-   * @param segment the memory
-   * @param size the number of bytes that are read
-   * @return the address
-   * @throws IllegalArgumentException if it is on the heap, or too small
-   * @throws IllegalStateException if its arena is closed
-   * @throws WrongThreadException if its arena is confined to another thread
-   */
+  /** Validates memory of which a C function reads so many bytes. */
   public static long readable(MemorySegment segment, long size) {
     requireUsable(segment);
     if (segment.byteSize() < size) {
@@ -29,16 +24,7 @@ public final class Segments {
     return segment.address();
   }
 
-  /**
-   * Validates memory that a C function writes.
-   *
-   * @param segment the memory
-   * @param size the number of bytes that are written
-   * @return the address
-   * @throws IllegalArgumentException if it is on the heap, too small, or read-only
-   * @throws IllegalStateException if its arena is closed
-   * @throws WrongThreadException if its arena is confined to another thread
-   */
+  /** Validates memory of which a C function writes so many bytes. */
   public static long writable(MemorySegment segment, long size) {
     long address = readable(segment, size);
     if (segment.isReadOnly()) {
@@ -48,15 +34,8 @@ public final class Segments {
   }
 
   /**
-   * Validates the pointer to a C object. Its size is not checked: a pointer returned by a C
-   * function is a segment of length 0.
-   *
-   * @param segment the object
-   * @param type the C type, for the message
-   * @return the address
-   * @throws IllegalArgumentException if it is on the heap, or NULL
-   * @throws IllegalStateException if its arena is closed
-   * @throws WrongThreadException if its arena is confined to another thread
+   * Validates the pointer to a C object, which must not be NULL. Its size is not checked: a pointer
+   * that a C function returned is a segment of length 0.
    */
   public static long object(MemorySegment segment, String type) {
     requireUsable(segment);
@@ -67,16 +46,8 @@ public final class Segments {
   }
 
   /**
-   * Checks a struct of C that a program passes. A program without native access cannot make a
+   * Validates a struct of C that a program passes. A program without native access cannot make a
    * segment of this length from an address.
-   *
-   * @param segment the struct
-   * @param type the C type, for the message
-   * @param size the size of the struct in bytes
-   * @return its address
-   * @throws IllegalArgumentException if it is on the heap, NULL, or shorter than the struct
-   * @throws IllegalStateException if its arena is closed
-   * @throws WrongThreadException if its arena is confined to another thread
    */
   public static long struct(MemorySegment segment, String type, long size) {
     long address = object(segment, type);

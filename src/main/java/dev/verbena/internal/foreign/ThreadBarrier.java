@@ -43,11 +43,6 @@ public final class ThreadBarrier {
     Arena.ofShared().close();
   }
 
-  /** Returns whether {@link #run} makes the system call. */
-  static boolean isExpedited() {
-    return EXPEDITED;
-  }
-
   private static MemorySegment syscall() {
     if (Platform.current().unsupportedReason() != null) {
       return MemorySegment.NULL; // The number of the call is known for these processors alone.

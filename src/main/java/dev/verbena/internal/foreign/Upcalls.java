@@ -26,6 +26,9 @@ public final class Upcalls {
   private static final FailureLog FAILURES =
       new FailureLog(Upcalls.class, "internal error of the software device");
 
+  /** Returns the address of the thread's errno; reads no argument. */
+  private static final MemorySegment ERRNO = Libc.find("__errno_location");
+
   private static final int REHEARSALS = 256;
 
   /** Zeros, more than any struct whose address is passed. */
@@ -123,7 +126,7 @@ public final class Upcalls {
 
   @SuppressWarnings("UnusedMethod") // Through handler().
   private static long failedLong(Throwable t) {
-    ThreadErrno.set(errno(t)); // The caller of the function reads it next.
+    Memory.putInt(Call.plain(ERRNO, 0), errno(t)); // The caller of the function reads it next.
     return 0;
   }
 
@@ -140,10 +143,9 @@ public final class Upcalls {
   }
 
   /**
-   * Returns the C descriptor of a method type made of long, int, short and byte.
+   * {@return the C descriptor of a method type made of long, int, short and byte}
    *
    * @param type the method type
-   * @return the descriptor
    */
   public static FunctionDescriptor descriptor(MethodType type) {
     MemoryLayout[] parameters =

@@ -1,6 +1,8 @@
 package dev.verbena.internal.io;
 
+import dev.verbena.internal.foreign.Libc;
 import dev.verbena.internal.foreign.Platform;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
@@ -11,14 +13,23 @@ final class EpollEvents {
 
   static final long SIZE = DATA + Long.BYTES;
 
+  /** EPOLLIN. */
+  static final int READABLE = 1;
+
   private EpollEvents() {}
+
+  /** Calls epoll_ctl(2) with an event; returns 0 or the errno. */
+  static int control(int epoll, int operation, int descriptor, int number, int wanted) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment event = arena.allocate(SIZE, Long.BYTES);
+      event.set(ValueLayout.JAVA_INT, 0, wanted);
+      event.set(ValueLayout.JAVA_LONG_UNALIGNED, DATA, number);
+      return Libc.epoll_ctl(epoll, operation, descriptor, event.address());
+    }
+  }
 
   static int number(MemorySegment events, int index) {
     return (int) events.get(ValueLayout.JAVA_LONG_UNALIGNED, index * SIZE + DATA);
-  }
-
-  static void number(MemorySegment events, int index, int number) {
-    events.set(ValueLayout.JAVA_LONG_UNALIGNED, index * SIZE + DATA, number);
   }
 
   static int events(MemorySegment array, int index) {

@@ -5,7 +5,6 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Libc;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -18,7 +17,7 @@ public final class EpollSet implements AutoCloseable {
   private static final int WAKE = -1;
 
   /** The event of a descriptor that can be read: EPOLLIN. */
-  public static final int READABLE = 1;
+  public static final int READABLE = EpollEvents.READABLE;
 
   /** The event of a descriptor that can be written: EPOLLOUT. */
   public static final int WRITABLE = 4;
@@ -77,14 +76,9 @@ public final class EpollSet implements AutoCloseable {
   }
 
   private void control(int operation, int descriptor, int number, int wanted) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment event = arena.allocate(EpollEvents.SIZE, Long.BYTES);
-      event.set(ValueLayout.JAVA_INT, 0, wanted);
-      EpollEvents.number(event, 0, number);
-      int errno = Libc.epoll_ctl(epoll, operation, descriptor, event.address());
-      if (errno != 0) {
-        throw new VerbsException("epoll_ctl", errno, "file descriptor " + descriptor);
-      }
+    int errno = EpollEvents.control(epoll, operation, descriptor, number, wanted);
+    if (errno != 0) {
+      throw new VerbsException("epoll_ctl", errno, "file descriptor " + descriptor);
     }
   }
 

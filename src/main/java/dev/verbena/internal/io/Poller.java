@@ -5,7 +5,6 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Libc;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -19,7 +18,6 @@ import java.util.concurrent.locks.ReentrantLock;
  * interrupts reach every thread.
  */
 final class Poller {
-  private static final int EPOLLIN = 1;
   private static final int EPOLLONESHOT = 1 << 30;
   private static final int CAPACITY = 64;
 
@@ -81,7 +79,7 @@ final class Poller {
   }
 
   private void step() {
-    int count = Libc.epoll_wait(epoll, events.address(), CAPACITY);
+    int count = Libc.epoll_wait(epoll, events.address(), CAPACITY, -1);
     for (int i = 0; i < count; i++) {
       wakeAll(EpollEvents.number(events, i));
     }
@@ -175,17 +173,13 @@ final class Poller {
    * earlier file.
    */
   private void arm(int descriptor) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment event = arena.allocate(EpollEvents.SIZE, Long.BYTES);
-      event.set(ValueLayout.JAVA_INT, 0, EPOLLIN | EPOLLONESHOT);
-      EpollEvents.number(event, 0, descriptor);
-      int errno = Libc.epoll_ctl(epoll, Libc.EPOLL_CTL_MOD, descriptor, event.address());
-      if (errno == Errno.ENOENT) {
-        errno = Libc.epoll_ctl(epoll, Libc.EPOLL_CTL_ADD, descriptor, event.address());
-      }
-      if (errno != 0) {
-        throw new VerbsException("epoll_ctl", errno, "file descriptor " + descriptor);
-      }
+    int wanted = EpollEvents.READABLE | EPOLLONESHOT;
+    int errno = EpollEvents.control(epoll, Libc.EPOLL_CTL_MOD, descriptor, descriptor, wanted);
+    if (errno == Errno.ENOENT) {
+      errno = EpollEvents.control(epoll, Libc.EPOLL_CTL_ADD, descriptor, descriptor, wanted);
+    }
+    if (errno != 0) {
+      throw new VerbsException("epoll_ctl", errno, "file descriptor " + descriptor);
     }
   }
 }

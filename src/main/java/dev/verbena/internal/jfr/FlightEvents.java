@@ -34,22 +34,12 @@ public final class FlightEvents {
     }
   }
 
-  /**
-   * Begins a control call of C.
-   *
-   * @return to be passed to {@link #endCall}
-   */
+  /** Begins a control call of C; the result is for {@link #endCall}. */
   public static Object beginCall() {
     return isActive() ? RecordedEvents.begun(new RecordedEvents.ControlCall()) : null;
   }
 
-  /**
-   * Ends a control call.
-   *
-   * @param begun the result of {@link #beginCall}
-   * @param function the name of the C function
-   * @param failure why it failed, or null
-   */
+  /** Ends a control call; the failure is null if there is none. */
   public static void endCall(Object begun, String function, Throwable failure) {
     if (begun != null && RecordedEvents.isDue(begun)) {
       RecordedEvents.ControlCall event = (RecordedEvents.ControlCall) begun;
@@ -59,24 +49,12 @@ public final class FlightEvents {
     }
   }
 
-  /**
-   * Begins the registration of memory.
-   *
-   * @return to be passed to {@link #endRegistration}
-   */
+  /** Begins the registration of memory; the result is for {@link #endRegistration}. */
   public static Object beginRegistration() {
     return isActive() ? RecordedEvents.begun(new RecordedEvents.MemoryRegistration()) : null;
   }
 
-  /**
-   * Ends the registration of memory.
-   *
-   * @param begun the result of {@link #beginRegistration}
-   * @param device the device
-   * @param length the number of bytes
-   * @param access the access flags
-   * @param failure why it failed, or null
-   */
+  /** Ends the registration of memory; the failure is null if there is none. */
   public static void endRegistration(
       Object begun,
       Object device,
@@ -93,26 +71,12 @@ public final class FlightEvents {
     }
   }
 
-  /**
-   * Begins a state transition of a queue pair.
-   *
-   * @return to be passed to {@link #endTransition}
-   */
+  /** Begins a state transition of a queue pair; the result is for {@link #endTransition}. */
   public static Object beginTransition() {
     return isActive() ? RecordedEvents.begun(new RecordedEvents.QueuePairTransition()) : null;
   }
 
-  /**
-   * Ends a state transition of a queue pair.
-   *
-   * @param begun the result of {@link #beginTransition}
-   * @param device the device
-   * @param number the queue pair number
-   * @param type the type of the queue pair
-   * @param from the state before
-   * @param to the state after
-   * @param failure why it failed, or null
-   */
+  /** Ends a state transition of a queue pair; the failure is null if there is none. */
   public static void endTransition(
       Object begun,
       Object device,
@@ -133,22 +97,12 @@ public final class FlightEvents {
     }
   }
 
-  /**
-   * Begins a wait for an event of a channel.
-   *
-   * @return to be passed to {@link #endWait}
-   */
+  /** Begins a wait for an event of a channel; the result is for {@link #endWait}. */
   public static Object beginWait() {
     return isActive() ? RecordedEvents.begun(new RecordedEvents.ChannelWait()) : null;
   }
 
-  /**
-   * Ends a wait for an event of a channel.
-   *
-   * @param begun the result of {@link #beginWait}
-   * @param channel what was waited on
-   * @param found whether there was an event
-   */
+  /** Ends a wait for an event of a channel, which found one or not. */
   public static void endWait(Object begun, Object channel, boolean found) {
     if (begun != null && RecordedEvents.isDue(begun)) {
       RecordedEvents.ChannelWait event = (RecordedEvents.ChannelWait) begun;
@@ -158,13 +112,7 @@ public final class FlightEvents {
     }
   }
 
-  /**
-   * Records an asynchronous event.
-   *
-   * @param device the device
-   * @param type the type of the event
-   * @param object what the event concerns
-   */
+  /** Records an asynchronous event, and the object that it concerns. */
   public static void asynchronous(Object device, Object type, Object object) {
     if (isActive()
         && RecordedEvents.enabled(new RecordedEvents.Asynchronous())
@@ -176,12 +124,7 @@ public final class FlightEvents {
     }
   }
 
-  /**
-   * Records that a connection is set up.
-   *
-   * @param id the connection identifier
-   * @param queuePair the queue pair, or null if it is not known
-   */
+  /** Records that a connection is set up; the queue pair is null if it is not known. */
   public static void connected(Object id, Object queuePair) {
     if (isActive()
         && RecordedEvents.enabled(new RecordedEvents.ConnectionEstablished())
@@ -193,12 +136,8 @@ public final class FlightEvents {
   }
 
   /**
-   * Records that a connection has ended, or could not be set up.
-   *
-   * @param id the connection identifier
-   * @param event the type of the event that reported it
-   * @param status the status of that event
-   * @param reason the reason in words
+   * Records that a connection has ended, or could not be set up: the type and the status of the
+   * event that reported it, and the reason in words.
    */
   public static void ended(Object id, Object event, int status, String reason) {
     if (isActive()
@@ -213,12 +152,8 @@ public final class FlightEvents {
   }
 
   /**
-   * Records which transport a channel uses.
-   *
-   * @param channel what the channel is
-   * @param address the address of the peer, or the local one of a listener
-   * @param transport the transport
-   * @param reason why
+   * Records which transport a channel uses and why. The address is that of the peer, or the local
+   * one of a listener.
    */
   public static void transport(String channel, Object address, String transport, String reason) {
     if (isActive()
@@ -233,23 +168,13 @@ public final class FlightEvents {
   }
 
   /**
-   * Returns whether failed completions are recorded: the data path then looks for them.
-   *
-   * @return false if {@link #failedCompletion} would do nothing
+   * Returns whether {@link #failedCompletion} does anything: the data path then looks for failures.
    */
   public static boolean recordsFailedCompletions() {
     return isActive() && FailedCompletionEvent.isRecorded();
   }
 
-  /**
-   * Records a failed work completion, unless many were recorded within the same second.
-   *
-   * @param queue the completion queue
-   * @param queuePair the queue pair number
-   * @param id the {@code wr_id}
-   * @param status the status
-   * @param vendorError the vendor's error code
-   */
+  /** Records a failed work completion, unless many were recorded within the same second. */
   public static void failedCompletion(
       Object queue, int queuePair, long id, Object status, int vendorError) {
     if (isActive()) {

@@ -101,10 +101,9 @@ public final class Core {
   }
 
   /**
-   * Returns the core of an object.
+   * {@return the core of an object}
    *
    * @param object an object that has one
-   * @return its core
    */
   public static Core of(AutoCloseable object) {
     return coreOf.apply(object);

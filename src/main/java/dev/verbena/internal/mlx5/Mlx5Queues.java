@@ -29,17 +29,17 @@ final class Mlx5Queues implements DirectQueues {
   public CompletionQueueCalls completionQueue(long cq) {
     QueueMemory.OfCompletionQueue memory = QueueMemory.completionQueue(functions, cq);
     // What can be refused was refused before: libmlx5 cannot take the queue back.
-    if (memory.entrySize() != CompletionQueue.ENTRY_SIZE || !isPowerOfTwo(memory.count())) {
+    if (memory.entrySize() != Mlx5CompletionQueue.ENTRY_SIZE || !isPowerOfTwo(memory.count())) {
       throw new IllegalStateException("a completion queue of unknown layout: " + memory);
     }
-    return new CompletionQueue(memory);
+    return new Mlx5CompletionQueue(memory);
   }
 
   @Override
   public SharedReceiveQueueCalls sharedReceiveQueue(long srq, int maxSges) {
     QueueMemory.OfSharedReceiveQueue memory = QueueMemory.sharedReceiveQueue(functions, srq);
     requirePowerOfTwo(memory.stride(), "bytes of an entry of a shared receive queue");
-    return new SharedReceiveQueue(memory, maxSges);
+    return new Mlx5SharedReceiveQueue(memory, maxSges);
   }
 
   @Override
@@ -55,8 +55,8 @@ final class Mlx5Queues implements DirectQueues {
         "blocks of %d bytes in a send queue are not supported, only those of 64 bytes",
         memory.sendStride());
     requirePowerOfTwo(memory.sendBlocks(), "blocks of a send queue");
-    SendQueue sendQueue =
-        new SendQueue(
+    Mlx5SendQueue sendQueue =
+        new Mlx5SendQueue(
             Memory.getInt(qp + ibv_qp.qp_num$offset()),
             shape,
             hasAtomics,
@@ -65,26 +65,26 @@ final class Mlx5Queues implements DirectQueues {
             memory.record() + QueueMemory.SEND_RECORD,
             memory.register(),
             vectors);
-    QueuePair queuePair =
-        new QueuePair(
+    Mlx5QueuePair queuePair =
+        new Mlx5QueuePair(
             verbs,
             qp,
             sendQueue,
             shared == null ? receiveQueue(memory) : null,
-            shared == null ? null : (SharedReceiveQueue) shared.get(),
-            (CompletionQueue) sends.get(),
-            (CompletionQueue) receives.get());
+            shared == null ? null : (Mlx5SharedReceiveQueue) shared.get(),
+            (Mlx5CompletionQueue) sends.get(),
+            (Mlx5CompletionQueue) receives.get());
     queuePair.attach();
     return queuePair;
   }
 
-  private static @Nullable ReceiveQueue receiveQueue(QueueMemory.OfQueuePair memory) {
+  private static @Nullable Mlx5ReceiveQueue receiveQueue(QueueMemory.OfQueuePair memory) {
     if (memory.receiveEntries() == 0) {
       return null;
     }
     requirePowerOfTwo(memory.receiveEntries(), "entries of a receive queue");
     requirePowerOfTwo(memory.receiveStride(), "bytes of an entry of a receive queue");
-    return new ReceiveQueue(
+    return new Mlx5ReceiveQueue(
         memory.receives(),
         memory.receiveEntries(),
         memory.receiveStride(),

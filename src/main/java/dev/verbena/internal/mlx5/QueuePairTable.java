@@ -7,14 +7,14 @@ final class QueuePairTable {
   private static final int SMALLEST = 4;
 
   /** A power of two, at least twice the number of queue pairs. */
-  private @Nullable QueuePair[] slots = new QueuePair[SMALLEST];
+  private @Nullable Mlx5QueuePair[] slots = new Mlx5QueuePair[SMALLEST];
 
   private int count;
 
   /** Returns the queue pair with a number; null if there is none. */
-  @Nullable QueuePair find(int number) {
+  @Nullable Mlx5QueuePair find(int number) {
     for (int i = number; ; i++) {
-      QueuePair queuePair = slots[i & (slots.length - 1)];
+      Mlx5QueuePair queuePair = slots[i & (slots.length - 1)];
       if (queuePair == null || queuePair.number() == number) {
         return queuePair;
       }
@@ -22,11 +22,11 @@ final class QueuePairTable {
   }
 
   /** Adds a queue pair, of whose number there is none. */
-  void add(QueuePair queuePair) {
+  void add(Mlx5QueuePair queuePair) {
     if (2 * (count + 1) > slots.length) {
-      @Nullable QueuePair[] before = slots;
-      slots = new QueuePair[2 * before.length];
-      for (QueuePair other : before) {
+      @Nullable Mlx5QueuePair[] before = slots;
+      slots = new Mlx5QueuePair[2 * before.length];
+      for (Mlx5QueuePair other : before) {
         if (other != null) {
           insert(other);
         }
@@ -37,7 +37,7 @@ final class QueuePairTable {
   }
 
   /** Removes a queue pair that is there, without an allocation, which could fail. */
-  void remove(QueuePair queuePair) {
+  void remove(Mlx5QueuePair queuePair) {
     int i = queuePair.number();
     while (slots[i & (slots.length - 1)] != queuePair) {
       i++;
@@ -45,13 +45,13 @@ final class QueuePairTable {
     slots[i & (slots.length - 1)] = null;
     count--;
     for (i++; slots[i & (slots.length - 1)] != null; i++) { // Those that had to go further.
-      QueuePair other = slots[i & (slots.length - 1)];
+      Mlx5QueuePair other = slots[i & (slots.length - 1)];
       slots[i & (slots.length - 1)] = null;
       insert(other);
     }
   }
 
-  private void insert(QueuePair queuePair) {
+  private void insert(Mlx5QueuePair queuePair) {
     int i = queuePair.number();
     while (slots[i & (slots.length - 1)] != null) {
       i++;

@@ -47,7 +47,7 @@ final class UserMemoryRegistration {
    * @param at the address after the control segment
    * @return the size in units of 16 bytes
    */
-  static int bind(SendQueue queue, long at, int windowType, int key, long bindInfo) {
+  static int bind(Mlx5SendQueue queue, long at, int windowType, int key, long bindInfo) {
     boolean isTypeTwo = windowType == rdma_h.IBV_MW_TYPE_2();
     long length = length(bindInfo);
     if (length == 0) {
@@ -66,7 +66,7 @@ final class UserMemoryRegistration {
             | MASK_START
             | MASK_ACCESS
             | (isTypeTwo ? MASK_NUMBER : 0));
-    long context = queue.wrapped(at + Segments.DATAGRAM_SIZE);
+    long context = queue.wrapped(at + WqeSegments.DATAGRAM_SIZE);
     // Free, reserved, access, flags; then the queue pair and the variant of the key.
     Memory.putByte(context, (byte) 0);
     Memory.putByte(context + 2, (byte) access(flags));
@@ -82,30 +82,30 @@ final class UserMemoryRegistration {
     Memory.putInt(
         translation + 4, Integer.reverseBytes(Memory.getInt(region + ibv_mr.lkey$offset())));
     Memory.putLong(translation + 8, Long.reverseBytes(address));
-    for (int i = Segments.SIZE; i < BLOCK; i += Long.BYTES) {
+    for (int i = WqeSegments.SIZE; i < BLOCK; i += Long.BYTES) {
       Memory.putLong(translation + i, 0);
     }
-    return (Segments.DATAGRAM_SIZE + 2 * BLOCK) / Segments.SIZE;
+    return (WqeSegments.DATAGRAM_SIZE + 2 * BLOCK) / WqeSegments.SIZE;
   }
 
   /** Writes the segments for a window that is unbound. */
-  static int unbind(SendQueue queue, long at, boolean isTypeTwo, int key) {
+  static int unbind(Mlx5SendQueue queue, long at, boolean isTypeTwo, int key) {
     control(
         at,
         INLINE | TRANSLATION_OFFSET | (isTypeTwo ? CHECK_NUMBER : 0),
         0,
         MASK_FREE | MASK_KEY | (isTypeTwo ? MASK_NUMBER : 0));
-    long context = queue.wrapped(at + Segments.DATAGRAM_SIZE);
+    long context = queue.wrapped(at + WqeSegments.DATAGRAM_SIZE);
     Memory.putByte(context, (byte) FREE);
     Memory.putInt(context + 4, Integer.reverseBytes((key & 0xff) | ANY_QUEUE_PAIR));
-    return (Segments.DATAGRAM_SIZE + BLOCK) / Segments.SIZE;
+    return (WqeSegments.DATAGRAM_SIZE + BLOCK) / WqeSegments.SIZE;
   }
 
   private static void control(long at, int flags, int translations, long mask) {
     Memory.putInt(at, flags);
     Memory.putInt(at + 4, Short.toUnsignedInt(Short.reverseBytes((short) translations)));
     Memory.putLong(at + 8, Long.reverseBytes(mask));
-    for (int i = Segments.SIZE; i < Segments.DATAGRAM_SIZE; i += Long.BYTES) {
+    for (int i = WqeSegments.SIZE; i < WqeSegments.DATAGRAM_SIZE; i += Long.BYTES) {
       Memory.putLong(at + i, 0);
     }
   }

@@ -128,37 +128,22 @@ public final class StateTable {
   }
 
   /**
-   * Returns whether there is a transition between two states.
-   *
-   * @param from the current state
-   * @param to the new state; the current one to change attributes only
-   * @return whether the transition exists
+   * Returns whether there is a transition between two states; with the same state, a change of
+   * attributes.
    */
   public static boolean isTransition(QueuePairState from, QueuePairState to) {
     return TABLE.get(from).containsKey(to);
   }
 
   /**
-   * Returns the attributes that a transition requires besides the state.
-   *
-   * @param type the transport service
-   * @param from the current state
-   * @param to the new state
-   * @return the attributes; empty if there is no such transition
+   * Returns the attributes that a transition requires besides the state; none if it does not exist.
    */
   public static Set<QueuePairAttribute> required(
       QueuePairType type, QueuePairState from, QueuePairState to) {
     return rule(type, from, to).required;
   }
 
-  /**
-   * Returns the attributes that a transition allows besides the required ones.
-   *
-   * @param type the transport service
-   * @param from the current state
-   * @param to the new state
-   * @return the attributes; empty if there is no such transition
-   */
+  /** Returns the attributes that a transition allows besides the required ones. */
   public static Set<QueuePairAttribute> optional(
       QueuePairType type, QueuePairState from, QueuePairState to) {
     return rule(type, from, to).optional;
@@ -169,13 +154,8 @@ public final class StateTable {
   }
 
   /**
-   * Returns what is wrong with a modification of a queue pair.
-   *
-   * @param type the transport service
-   * @param from the current state
-   * @param to the new state
-   * @param given the attributes
-   * @return the reason, or empty if nothing is wrong or the type is provider-specific
+   * Returns what is wrong with a modification of a queue pair that has these attributes; empty if
+   * nothing is, or the type is provider-specific.
    */
   public static Optional<String> explain(
       QueuePairType type, QueuePairState from, QueuePairState to, Set<QueuePairAttribute> given) {

@@ -1,9 +1,9 @@
 package dev.verbena.soft.cm;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.io.SocketAddresses;
+import dev.verbena.soft.device.CallFailure;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
@@ -19,15 +19,12 @@ public final class CmAddress {
    *
    * @throws VerbsException EINVAL if there is none, or it is of another family
    */
-  public static InetSocketAddress read(String function, long address) {
-    if (address == 0) {
-      throw new VerbsException(function, Errno.EINVAL, "no address");
-    }
+  public static InetSocketAddress read(long address) {
+    CallFailure.invalidIf(address == 0, "no address");
     return switch (Short.toUnsignedInt(Memory.getShort(address))) {
       case SocketAddresses.AF_INET, SocketAddresses.AF_INET6 ->
           SocketAddresses.read(Memory.at(address, length(address))).orElseThrow();
-      default ->
-          throw new VerbsException(function, Errno.EINVAL, "the address is not of IPv4 or IPv6");
+      default -> throw CallFailure.invalid("the address is not of IPv4 or IPv6");
     };
   }
 

@@ -1,12 +1,11 @@
 package dev.verbena.soft.cm;
 
-import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.ManagementHandler;
+import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.engine.Task;
-import dev.verbena.soft.engine.TimerQueue;
 import dev.verbena.soft.wire.CmDatagram;
 import dev.verbena.soft.wire.CmHeader;
 import dev.verbena.soft.wire.CmMessage;
@@ -46,9 +45,6 @@ final class CmAgent implements ManagementHandler {
 
   private static final int HOP_LIMIT = 64;
 
-  /** The status of a SIDR REP that rejects a request. */
-  private static final int SIDR_REJECT = 2;
-
   /**
    * The maximum number of received messages that wait. Further ones are dropped, and their senders
    * repeat them.
@@ -65,8 +61,8 @@ final class CmAgent implements ManagementHandler {
   final CmQuota timewait = new CmQuota();
 
   private final CmManager manager;
-  private final SoftDevice device;
-  private final Engine engine;
+  final SoftDevice device;
+  final Engine engine;
   private final Map<Integer, CmExchange> exchanges = new HashMap<>();
   private final Map<PeerKey, CmExchange> byPeer = new HashMap<>();
   private final Map<PeerKey, CmExchange> byQueuePair = new HashMap<>();
@@ -102,20 +98,8 @@ final class CmAgent implements ManagementHandler {
     device.management(this);
   }
 
-  TimerQueue timers() {
-    return engine.timers();
-  }
-
   CmTimers times() {
     return manager.times();
-  }
-
-  long now() {
-    return engine.now();
-  }
-
-  long guid() {
-    return device.guid;
   }
 
   /** A communication ID other than 0 that nothing has. */
@@ -189,7 +173,7 @@ final class CmAgent implements ManagementHandler {
 
   private void send(SoftPort port, Gids from, Gids to, CmDatagram datagram) {
     Packet packet = device.packets.take().reset(Opcode.UD | Opcode.SEND_ONLY, 1, 0);
-    new AddressVector(port, from, to, 0, 64, 0, 0).address(packet);
+    new SoftAddressVector(port, from, to, 0, 64, 0, 0).address(packet);
     packet.queueKey = ManagementDatagram.QUEUE_KEY;
     packet.sourceNumber = 1;
     packet.length = ManagementDatagram.LENGTH;
@@ -319,12 +303,12 @@ final class CmAgent implements ManagementHandler {
     }
     CmHeader header = CmHeader.read(req.data());
     if (header == null || !isFrom(arrival, header)) {
-      refuse(arrival, req, SIDR_REJECT);
+      refuse(arrival, req, CmId.SIDR_REJECT);
       return;
     }
     CmId listener = listener(arrival, req.service(), header);
     if (listener == null) {
-      refuse(arrival, req, CmId.unsupported());
+      refuse(arrival, req, CmId.SIDR_UNSUPPORTED);
       return;
     }
     if (!requests.take(arrival.from())) {
@@ -333,7 +317,7 @@ final class CmAgent implements ManagementHandler {
     CmId made = listener.isDatagram() ? listener.requested(header, arrival.port()) : null;
     if (made == null) {
       requests.release(arrival.from());
-      refuse(arrival, req, SIDR_REJECT);
+      refuse(arrival, req, CmId.SIDR_REJECT);
       return;
     }
     Path path = new Path(arrival.own(), arrival.from(), 0, 0, HOP_LIMIT, 0, times().ack());

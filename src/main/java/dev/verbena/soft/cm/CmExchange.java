@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.CmDatagram;
@@ -54,6 +55,7 @@ public final class CmExchange {
   private static final int ABOUT_REP = 1;
   private static final int ABOUT_OTHER = 2;
 
+  private static final int EISCONN = 106;
   private static final byte[] NOTHING = new byte[0];
 
   /** The number by which the peer refers to this end. */
@@ -113,7 +115,7 @@ public final class CmExchange {
     this.path = path;
     this.id = agent.newId();
     this.ownPsn = owner.startingPsn;
-    this.timer = new Timer(agent.timers(), this::overdue);
+    this.timer = new Timer(agent.engine.timers(), this::overdue);
     this.response = agent.times().response();
   }
 
@@ -198,7 +200,7 @@ public final class CmExchange {
    * @throws VerbsException EINVAL if no request waits for it
    */
   void accept(Offer offer, int queueKey, int ece, byte[] data) {
-    require(state == State.REQ_RECEIVED, "rdma_accept");
+    require(state == State.REQ_RECEIVED);
     ownQueuePair = offer.queuePair();
     responderResources = offer.responderResources();
     initiatorDepth = offer.initiatorDepth();
@@ -213,16 +215,14 @@ public final class CmExchange {
    * @throws VerbsException EINVAL if no reply waits for it
    */
   void establish() {
-    require(state == State.REP_RECEIVED, "rdma_establish");
+    require(state == State.REP_RECEIVED);
     state = State.ESTABLISHED;
     send(new Rtu(id, peerId));
   }
 
   /** Rejects the request or the reply. */
   void reject(int reason, byte[] data) {
-    require(
-        state == State.REQ_RECEIVED || state == State.REP_RECEIVED || state == State.REP_SENT,
-        "rdma_reject");
+    require(state == State.REQ_RECEIVED || state == State.REP_RECEIVED || state == State.REP_SENT);
     timer.stop();
     send(
         new Rej(
@@ -238,9 +238,9 @@ public final class CmExchange {
   /** Data arrived before the RTU, which establishes the connection as the RTU does. */
   void notifyEstablished() {
     if (state == State.ESTABLISHED) {
-      throw new VerbsException("rdma_notify", CmErrno.EISCONN);
+      throw CallFailure.of(EISCONN);
     }
-    require(state == State.REP_SENT, "rdma_notify");
+    require(state == State.REP_SENT);
     established();
   }
 
@@ -262,7 +262,7 @@ public final class CmExchange {
     settle();
     switch (state) {
       case REQ_SENT -> {
-        byte[] guid = ByteBuffer.allocate(Long.BYTES).putLong(agent.guid()).array();
+        byte[] guid = ByteBuffer.allocate(Long.BYTES).putLong(agent.device.guid).array();
         send(new Rej(id, 0, ABOUT_OTHER, REASON_TIMEOUT, guid, NOTHING));
         forget();
       }
@@ -279,10 +279,8 @@ public final class CmExchange {
     }
   }
 
-  private static void require(boolean condition, String function) {
-    if (!condition) {
-      throw new VerbsException(function, Errno.EINVAL, "the connection is in another state");
-    }
+  private static void require(boolean condition) {
+    CallFailure.invalidIf(!condition, "the connection is in another state");
   }
 
   // What the peer sends
@@ -388,13 +386,10 @@ public final class CmExchange {
         state = State.DREQ_RECEIVED;
         tell(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), 0, CmEvent.NOTHING);
       }
-      case TIMEWAIT -> agent.send(this, new CmDatagram(datagram.transaction(), 0, drep()));
+      case TIMEWAIT ->
+          agent.send(this, new CmDatagram(datagram.transaction(), 0, new Drep(id, peerId)));
       default -> {}
     }
-  }
-
-  private Drep drep() {
-    return new Drep(id, peerId);
   }
 
   private void disconnected() {
@@ -419,7 +414,7 @@ public final class CmExchange {
   }
 
   private void await(int exponent) {
-    timer.start(agent.now() + CmTimers.nanos(exponent));
+    timer.start(agent.engine.now() + CmTimers.nanos(exponent));
   }
 
   /** Sends a message again, or ends TIMEWAIT. */
@@ -460,7 +455,7 @@ public final class CmExchange {
     if (isKept) {
       await(CmTimers.timewait(path.ackTimeout()));
     } else {
-      timer.start(agent.now());
+      timer.start(agent.engine.now());
     }
   }
 
@@ -495,7 +490,7 @@ public final class CmExchange {
   int setAttributes(int target, CStruct attributes) {
     boolean reliable = transport == 0;
     if (target == rdma_h.IBV_QPS_INIT()) {
-      require(state.compareTo(State.IDLE) > 0 && state != State.TIMEWAIT, "rdma_init_qp_attr");
+      require(state.compareTo(State.IDLE) > 0 && state != State.TIMEWAIT);
       int access = rdma_h.IBV_ACCESS_REMOTE_WRITE();
       if (responderResources > 0) {
         access |=
@@ -514,8 +509,7 @@ public final class CmExchange {
         switch (state) {
           case REQ_RECEIVED, REP_RECEIVED, REP_SENT, ESTABLISHED -> true;
           default -> false;
-        },
-        "rdma_init_qp_attr");
+        });
     if (target == rdma_h.IBV_QPS_RTR()) {
       CmPath.write(attributes.at("ah_attr", ibv_ah_attr.layout()), port, path);
       attributes
@@ -534,7 +528,7 @@ public final class CmExchange {
       }
       return mask;
     }
-    require(target == rdma_h.IBV_QPS_RTS(), "rdma_init_qp_attr");
+    require(target == rdma_h.IBV_QPS_RTS());
     attributes.putInt("sq_psn", peerPsn);
     int mask = rdma_h.IBV_QP_STATE() | rdma_h.IBV_QP_SQ_PSN();
     if (reliable) {

@@ -4,9 +4,9 @@ import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.SoftPort;
+import dev.verbena.soft.device.Waiting;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -131,26 +131,12 @@ public final class CmHandle {
 
   /** Waits until so many events were acknowledged. */
   public void awaitAcknowledged(int events) {
-    await(() -> acknowledged >= events);
+    Waiting.until(this, () -> acknowledged >= events);
   }
 
   /** Waits until so many events of a group were acknowledged. */
   public void awaitAcknowledged(CmMembership group, int events) {
-    await(() -> group.acknowledged >= events);
-  }
-
-  private synchronized void await(BooleanSupplier condition) {
-    boolean interrupted = false;
-    while (!condition.getAsBoolean()) {
-      try {
-        wait();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    Waiting.until(this, () -> group.acknowledged >= events);
   }
 
   @Override

@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Timer;
@@ -48,8 +49,8 @@ public final class CmId {
 
   // Status of a SIDR REP
   private static final int SIDR_SUCCESS = 0;
-  private static final int SIDR_UNSUPPORTED = 1;
-  private static final int SIDR_REJECT = 2;
+  static final int SIDR_UNSUPPORTED = 1;
+  static final int SIDR_REJECT = 2;
 
   final CmManager manager;
   public final int portSpace;
@@ -115,7 +116,7 @@ public final class CmId {
     this.channel = channel;
     this.portSpace = portSpace;
     this.queuePairType = queuePairType;
-    this.resolution = new Timer(manager.timers(), this::unresolved);
+    this.resolution = new Timer(manager.engine.timers(), this::unresolved);
   }
 
   /** Ends an address resolution that had no answer. */
@@ -136,14 +137,8 @@ public final class CmId {
     return Integer.toUnsignedLong(portSpace) << 16 | address.getPort();
   }
 
-  private static VerbsException invalid(String function, String reason) {
-    return new VerbsException(function, Errno.EINVAL, reason);
-  }
-
-  private void require(String function, State wanted) {
-    if (state != wanted) {
-      throw invalid(function, "the identifier is in state " + state);
-    }
+  private void require(State wanted) {
+    CallFailure.invalidIf(state != wanted, "the identifier is in state " + state);
   }
 
   // Options
@@ -153,38 +148,34 @@ public final class CmId {
   }
 
   public void ackTimeout(int value) {
-    if (isDatagram()) {
-      throw invalid("rdma_set_option", "datagrams are not acknowledged");
-    }
+    CallFailure.invalidIf(isDatagram(), "datagrams are not acknowledged");
     ackTimeout = value;
   }
 
   public void shareAddress(boolean share) {
-    if (state != State.IDLE && !(share && state != State.LISTEN)) {
-      throw invalid("rdma_set_option", "the identifier is in state " + state);
-    }
+    CallFailure.invalidIf(
+        state != State.IDLE && !(share && state != State.LISTEN),
+        "the identifier is in state " + state);
     sharesAddress = share;
   }
 
   public void addressFamilyOnly(boolean only) {
-    if (state != State.IDLE && state != State.ADDRESS_BOUND) {
-      throw invalid("rdma_set_option", "the identifier is in state " + state);
-    }
+    CallFailure.invalidIf(
+        state != State.IDLE && state != State.ADDRESS_BOUND, "the identifier is in state " + state);
     addressFamilyOnly = only;
   }
 
   // Addresses and routes
 
   public void bind(InetSocketAddress address) {
-    require("rdma_bind_addr", State.IDLE);
+    require(State.IDLE);
     SoftPort found = null;
     if (!manager.isAny(address.getAddress())) {
       found = manager.port(address.getAddress());
       if (found == null) {
-        throw new VerbsException(
-            "rdma_bind_addr", Errno.EADDRNOTAVAIL, "no software device has the address");
+        throw CallFailure.of(Errno.EADDRNOTAVAIL, "no software device has the address");
       }
-      found.device.profile.requireCm("rdma_bind_addr");
+      found.device.profile.requireCm();
     }
     source = manager.ports().bind(this, address);
     port = found;
@@ -193,22 +184,20 @@ public final class CmId {
 
   public void resolveAddress(
       @Nullable InetSocketAddress from, InetSocketAddress to, int milliseconds) {
-    String function = "rdma_resolve_addr";
     if (state == State.IDLE) {
       bind(from == null ? new InetSocketAddress(wildcard(to.getAddress()), 0) : from);
     }
-    require(function, State.ADDRESS_BOUND);
+    require(State.ADDRESS_BOUND);
     InetAddress peer = to.getAddress();
-    if (source.getAddress().getClass() != peer.getClass()) {
-      throw invalid(function, "one address is of IPv4, the other of IPv6: " + source + ", " + to);
-    }
+    CallFailure.invalidIf(
+        source.getAddress().getClass() != peer.getClass(),
+        "one address is of IPv4, the other of IPv6: " + source + ", " + to);
     SoftPort chosen = port == null ? manager.portToward(peer) : port;
     boolean loops = manager.isAny(peer);
     boolean group = peer.isMulticastAddress();
     SoftPort target = loops ? chosen : group ? null : manager.port(peer);
     if (chosen == null || (target == null && !group && !manager.isLinked())) {
-      throw new VerbsException(
-          function,
+      throw CallFailure.of(
           Errno.ENETUNREACH,
           (manager.isLinked()
                   ? "no device over UDP has a route (ip route) to "
@@ -216,10 +205,9 @@ public final class CmId {
               + peer);
     }
     if (!manager.hasRoute(chosen, peer)) {
-      throw new VerbsException(
-          function, Errno.ENETUNREACH, "no route (ip route) from " + source + " to " + peer);
+      throw CallFailure.of(Errno.ENETUNREACH, "no route (ip route) from " + source + " to " + peer);
     }
-    chosen.device.profile.requireCm(function);
+    chosen.device.profile.requireCm();
     loopsUnbound = loops && port == null;
     attach(chosen, peer);
     destination = to;
@@ -230,7 +218,7 @@ public final class CmId {
       tell(rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED(), 0, CmEvent.NOTHING);
     } else {
       state = State.ADDRESS_QUERY;
-      resolution.start(manager.now() + milliseconds * 1_000_000L);
+      resolution.start(manager.engine.now() + milliseconds * 1_000_000L);
     }
   }
 
@@ -253,10 +241,9 @@ public final class CmId {
   }
 
   public void resolveRoute() {
-    require("rdma_resolve_route", State.ADDRESS_RESOLVED);
+    require(State.ADDRESS_RESOLVED);
     if (loopsUnbound) {
-      throw new VerbsException(
-          "rdma_resolve_route",
+      throw CallFailure.of(
           Errno.ENODEV,
           "a wildcard or loopback address leads to no network interface: use an address of a"
               + " device");
@@ -272,7 +259,7 @@ public final class CmId {
     if (state == State.IDLE) {
       bind(new InetSocketAddress(CmAddress.wildcard(4), 0));
     }
-    require("rdma_listen", State.ADDRESS_BOUND);
+    require(State.ADDRESS_BOUND);
     manager.ports().requireListenable(this);
     backlog = length > 0 && length < CmManager.MAX_BACKLOG ? length : CmManager.MAX_BACKLOG;
     state = State.LISTEN;
@@ -293,15 +280,17 @@ public final class CmId {
   }
 
   public void connect(CmEvent.Connection asked) {
-    require("rdma_connect", State.ROUTE_RESOLVED);
+    require(State.ROUTE_RESOLVED);
     CmHeader header = new CmHeader(source, path.destination().address());
     CmAgent agent = manager.agent(port.device);
     if (isDatagram()) {
-      byte[] data = header.with(asked.data(), SidrReq.DATA);
+      byte[] data = padded(asked.data(), CmHeader.LENGTH, SidrReq.DATA);
+      header.write(data);
       state = State.CONNECT;
       lookup = CmLookup.active(agent, this, port, path, service(destination), data);
     } else {
-      byte[] data = header.with(asked.data(), Req.DATA);
+      byte[] data = padded(asked.data(), CmHeader.LENGTH, Req.DATA);
+      header.write(data);
       state = State.CONNECT;
       exchange = CmExchange.active(agent, this, port, path);
       agent.add(exchange);
@@ -353,6 +342,20 @@ public final class CmId {
         new CmEvent.Request(this, CmEvent.Service.of(user(data))));
   }
 
+  /**
+   * Private data in a field, from an offset on.
+   *
+   * @throws VerbsException EINVAL if the data is too long
+   */
+  private static byte[] padded(byte[] data, int offset, int length) {
+    CallFailure.invalidIf(
+        data.length > length - offset,
+        "private data has at most " + (length - offset) + " bytes, not " + data.length);
+    byte[] field = new byte[length];
+    System.arraycopy(data, 0, field, offset, data.length);
+    return field;
+  }
+
   private static byte[] user(byte[] data) {
     return Arrays.copyOfRange(data, CmHeader.LENGTH, data.length);
   }
@@ -364,17 +367,17 @@ public final class CmId {
 
   public void accept(CmEvent.Connection asked) {
     isFresh = false;
-    require("rdma_accept", State.CONNECT);
+    require(State.CONNECT);
     try {
       if (lookup != null) {
-        answer(SIDR_SUCCESS, asked.queuePair(), asked.data(), "rdma_accept");
+        answer(SIDR_SUCCESS, asked.queuePair(), asked.data());
       } else {
         exchange()
             .accept(
                 offer(asked),
                 DEFAULT_QUEUE_KEY,
                 asked.options(),
-                CmHeader.padded("rdma_accept", asked.data(), 0, CmMessage.Rep.DATA));
+                padded(asked.data(), 0, CmMessage.Rep.DATA));
       }
     } catch (VerbsException e) {
       rejectWithoutEvent(e);
@@ -390,46 +393,43 @@ public final class CmId {
     }
   }
 
-  private void answer(int status, int queuePair, byte[] data, String function) {
-    byte[] padded = CmHeader.padded(function, data, 0, SidrRep.DATA);
+  private void answer(int status, int queuePair, byte[] data) {
+    byte[] padded = padded(data, 0, SidrRep.DATA);
     lookup.answer(status, queuePair, status == SIDR_SUCCESS ? DEFAULT_QUEUE_KEY : 0, padded);
   }
 
   private CmExchange exchange() {
     if (exchange == null) {
-      throw new VerbsException("rdma_accept", Errno.EINVAL, "there is no connection");
+      throw CallFailure.invalid("there is no connection");
     }
     return exchange;
   }
 
   public void establish() {
-    require("rdma_establish", State.CONNECT);
+    require(State.CONNECT);
     exchange().establish();
   }
 
   public void reject(int reason, byte[] data) {
     isFresh = false;
     if (lookup != null) {
-      answer(SIDR_REJECT, 0, data, "rdma_reject");
+      answer(SIDR_REJECT, 0, data);
     } else if (exchange != null) {
-      exchange.reject(reason, CmHeader.padded("rdma_reject", data, 0, CmMessage.Rej.DATA));
+      exchange.reject(reason, padded(data, 0, CmMessage.Rej.DATA));
     } else {
-      throw invalid("rdma_reject", "there is no request");
+      throw CallFailure.invalid("there is no request");
     }
   }
 
   public void notifyOf(int event) {
-    if (port == null || exchange == null || event != rdma_h.IBV_EVENT_COMM_EST()) {
-      throw invalid("rdma_notify", "there is no connection, or another event than COMM_EST");
-    }
+    CallFailure.invalidIf(
+        port == null || exchange == null || event != rdma_h.IBV_EVENT_COMM_EST(),
+        "there is no connection, or another event than COMM_EST");
     exchange.notifyEstablished();
   }
 
   public void disconnect() {
-    if (exchange == null) {
-      throw invalid("rdma_disconnect", "there is no connection");
-    }
-    exchange.disconnect();
+    exchange().disconnect();
   }
 
   /** What the connection tells. */
@@ -460,7 +460,7 @@ public final class CmId {
    */
   int setAttributes(int target, CStruct attributes) {
     if (port == null) {
-      throw invalid("rdma_init_qp_attr", "the identifier is not bound to a device");
+      throw CallFailure.invalid("the identifier is not bound to a device");
     }
     if (exchange != null) {
       int mask = exchange.setAttributes(target, attributes);
@@ -481,17 +481,12 @@ public final class CmId {
   // Multicast
 
   public void join(CmMembership membership) {
-    if (!isDatagram()) {
-      throw invalid("rdma_join_multicast", "groups are of datagrams");
-    }
+    CallFailure.invalidIf(!isDatagram(), "groups are of datagrams");
     if ((state != State.ADDRESS_BOUND && state != State.ADDRESS_RESOLVED) || port == null) {
-      throw invalid("rdma_join_multicast", "the identifier is in state " + state);
+      throw CallFailure.invalid("the identifier is in state " + state);
     }
     if (!membership.group.isIpv4()) {
-      throw new VerbsException(
-          "rdma_join_multicast",
-          CmErrno.ENOTSUPP,
-          "as over RoCE v2, groups are of IPv4 (ENOTSUPP)");
+      throw CallFailure.of(Errno.ENOTSUPP, "as over RoCE v2, groups are of IPv4 (ENOTSUPP)");
     }
     memberships.add(membership);
     Path path =
@@ -558,10 +553,5 @@ public final class CmId {
         request.made().destroy();
       }
     }
-  }
-
-  /** Says that no such service is known. */
-  static int unsupported() {
-    return SIDR_UNSUPPORTED;
   }
 }

@@ -1,8 +1,8 @@
 package dev.verbena.soft.cm;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.CmDatagram;
@@ -38,7 +38,7 @@ final class CmLookup {
     this.request = request;
     this.id = ((SidrReq) request.message()).id();
     this.isActive = isActive;
-    this.timer = new Timer(agent.timers(), this::overdue);
+    this.timer = new Timer(agent.engine.timers(), this::overdue);
   }
 
   /** Creates the active end, and sends a SIDR REQ. */
@@ -68,7 +68,7 @@ final class CmLookup {
 
   private void send() {
     agent.send(port, path, request);
-    timer.start(agent.now() + CmTimers.nanos(agent.times().response()));
+    timer.start(agent.engine.now() + CmTimers.nanos(agent.times().response()));
   }
 
   /** Sends the request again. */
@@ -83,9 +83,7 @@ final class CmLookup {
 
   /** Sends the answer. */
   void answer(int status, int queuePair, int queueKey, byte[] data) {
-    if (isActive || isOver) {
-      throw new VerbsException("rdma_accept", Errno.EINVAL, "no request waits for an answer");
-    }
+    CallFailure.invalidIf(isActive || isOver, "no request waits for an answer");
     long service = ((SidrReq) request.message()).service();
     SidrRep answer = new SidrRep(id, status, queuePair, service, queueKey, data);
     agent.send(port, path, new CmDatagram(request.transaction(), 0, answer));

@@ -3,12 +3,12 @@ package dev.verbena.soft.cm;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Verbs;
+import dev.verbena.soft.device.CallFailure;
+import dev.verbena.soft.device.Fabric;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
-import dev.verbena.soft.device.Topology;
 import dev.verbena.soft.engine.Engine;
-import dev.verbena.soft.engine.TimerQueue;
 import dev.verbena.soft.wire.Gids;
 import java.net.InetAddress;
 import java.util.HashMap;
@@ -26,8 +26,8 @@ public final class CmManager {
   /** As in the kernel. */
   static final int MAX_BACKLOG = 1024;
 
-  private final Topology network;
-  private final Engine engine;
+  private final Fabric network;
+  final Engine engine;
   private final Verbs verbs;
   private final CmPorts ports = new CmPorts(this);
   private final Map<SoftDevice, CmAgent> agents = new HashMap<>();
@@ -42,7 +42,7 @@ public final class CmManager {
   private final Map<Long, CmChannel> channels = new ConcurrentHashMap<>();
   private final Map<Long, CmHandle> handles = new ConcurrentHashMap<>();
 
-  public CmManager(Topology network, Engine engine, Verbs verbs) {
+  public CmManager(Fabric network, Engine engine, Verbs verbs) {
     this.network = network;
     this.engine = engine;
     this.verbs = verbs;
@@ -60,14 +60,6 @@ public final class CmManager {
 
   public void locked(Runnable call) {
     engine.locked(call);
-  }
-
-  TimerQueue timers() {
-    return engine.timers();
-  }
-
-  long now() {
-    return engine.now();
   }
 
   CmPorts ports() {
@@ -159,7 +151,7 @@ public final class CmManager {
   CmDevice device(SoftDevice device) {
     synchronized (devices) {
       if (isClosed && !devices.containsKey(device)) {
-        throw new VerbsException("ibv_open_device", Errno.ENODEV, "the network is closed");
+        throw CallFailure.of(Errno.ENODEV, "the network is closed");
       }
       return devices.computeIfAbsent(device, d -> new CmDevice(verbs, d));
     }
@@ -187,9 +179,7 @@ public final class CmManager {
 
   /** Returns whether librdmacm opened a context itself. */
   public boolean owns(SoftContext context) {
-    synchronized (devices) {
-      return devices.values().stream().anyMatch(device -> device.context == context.address());
-    }
+    return opened(context.address());
   }
 
   /** Returns the number of open event channels. */
@@ -216,9 +206,9 @@ public final class CmManager {
     handles.values().forEach(handle -> handle.id.ended());
   }
 
-  private void requireNetwork(String function) {
+  private void requireNetwork() {
     if (isEnded) {
-      throw new VerbsException(function, Errno.ENODEV, "the network is closed");
+      throw CallFailure.of(Errno.ENODEV, "the network is closed");
     }
   }
 
@@ -230,7 +220,7 @@ public final class CmManager {
    * @throws VerbsException ENODEV if the network is closed
    */
   public CmChannel openChannel() {
-    locked(() -> requireNetwork("rdma_create_event_channel"));
+    locked(() -> requireNetwork());
     CmChannel channel = new CmChannel();
     channels.put(channel.address(), channel);
     return channel;
@@ -241,10 +231,10 @@ public final class CmManager {
    *
    * @throws VerbsException EINVAL if there is none
    */
-  public CmChannel channel(String function, long address) {
+  public CmChannel channel(long address) {
     CmChannel channel = channels.get(address);
     if (channel == null) {
-      throw new VerbsException(function, Errno.EINVAL, "no such event channel");
+      throw CallFailure.invalid("no such event channel");
     }
     return channel;
   }
@@ -268,7 +258,7 @@ public final class CmManager {
   public void add(CmHandle handle) {
     locked(
         () -> {
-          requireNetwork("rdma_create_id");
+          requireNetwork();
           handles.put(handle.address(), handle);
         });
   }
@@ -278,10 +268,10 @@ public final class CmManager {
    *
    * @throws VerbsException EINVAL if there is none
    */
-  public CmHandle handle(String function, long address) {
+  public CmHandle handle(long address) {
     CmHandle handle = handles.get(address);
     if (handle == null) {
-      throw new VerbsException(function, Errno.EINVAL, "no such identifier");
+      throw CallFailure.invalid("no such identifier");
     }
     return handle;
   }

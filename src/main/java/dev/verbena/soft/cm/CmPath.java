@@ -1,6 +1,5 @@
 package dev.verbena.soft.cm;
 
-import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_sa_path_rec;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
@@ -44,15 +43,5 @@ public final class CmPath {
     path.source().write(struct.addressOf("sgid"));
     path.destination().write(struct.addressOf("dgid"));
     return struct;
-  }
-
-  /** The port of a service, as {@code rdma_get_src_port} and the like return it: big-endian. */
-  public static short bigEndian(int port) {
-    return Short.reverseBytes((short) port);
-  }
-
-  /** A byte of C. */
-  public static int unsigned(long address) {
-    return Byte.toUnsignedInt(Memory.getByte(address));
   }
 }

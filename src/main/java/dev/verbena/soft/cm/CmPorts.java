@@ -2,6 +2,7 @@ package dev.verbena.soft.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.SoftDevice;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -42,7 +43,7 @@ final class CmPorts {
             : address;
     List<CmId> owners =
         bound.computeIfAbsent(new Key(id.portSpace, chosen.getPort()), k -> new ArrayList<>());
-    requireFree("rdma_bind_addr", id, chosen.getAddress(), owners, id.sharesAddress);
+    requireFree(id, chosen.getAddress(), owners, id.sharesAddress);
     owners.add(id);
     return chosen;
   }
@@ -56,11 +57,10 @@ final class CmPorts {
         return port;
       }
     }
-    throw new VerbsException("rdma_bind_addr", Errno.EADDRNOTAVAIL, "all ports are in use");
+    throw CallFailure.of(Errno.EADDRNOTAVAIL, "all ports are in use");
   }
 
-  private void requireFree(
-      String function, CmId id, InetAddress address, List<CmId> owners, boolean shares) {
+  private void requireFree(CmId id, InetAddress address, List<CmId> owners, boolean shares) {
     for (CmId other : owners) {
       InetAddress taken = other.source == null ? address : other.source.getAddress();
       boolean apart =
@@ -73,10 +73,10 @@ final class CmPorts {
         continue;
       }
       if (manager.isAny(address) || manager.isAny(taken)) {
-        throw new VerbsException(function, Errno.EADDRNOTAVAIL, "the port is bound to " + taken);
+        throw CallFailure.of(Errno.EADDRNOTAVAIL, "the port is bound to " + taken);
       }
       if (taken.equals(address)) {
-        throw new VerbsException(function, Errno.EADDRINUSE, "another identifier has the port");
+        throw CallFailure.of(Errno.EADDRINUSE, "another identifier has the port");
       }
     }
   }
@@ -88,7 +88,7 @@ final class CmPorts {
    */
   void requireListenable(CmId id) {
     List<CmId> owners = bound.get(new Key(id.portSpace, id.source.getPort()));
-    requireFree("rdma_listen", id, id.source.getAddress(), owners, false);
+    requireFree(id, id.source.getAddress(), owners, false);
   }
 
   /** Releases the port of an identifier. */

@@ -8,8 +8,8 @@ import java.util.Map;
  * How much of something each source address may occupy, and all of them together: nobody is to lock
  * out the others.
  */
-public final class CmQuota {
-  public static final int PER_SOURCE = 128;
+final class CmQuota {
+  static final int PER_SOURCE = 128;
   static final int IN_ALL = 1024;
 
   private final Map<Gids, Integer> taken = new HashMap<>();

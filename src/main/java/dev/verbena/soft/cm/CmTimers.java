@@ -7,12 +7,12 @@ package dev.verbena.soft.cm;
  * @param response how long an answer to a message may take before the message is sent again
  * @param ack the local ACK timeout of queue pairs, and the time in TIMEWAIT
  */
-public record CmTimers(int response, int ack) {
+record CmTimers(int response, int ack) {
   /** The times of devices in one JVM: both are 268 ms. */
-  public static final CmTimers LOCAL = new CmTimers(16, 16);
+  static final CmTimers LOCAL = new CmTimers(16, 16);
 
   /** For a device whose peers are on a network: those of Linux 6.12, 4.3 s and 537 ms. */
-  public static final CmTimers NETWORK = new CmTimers(20, 17);
+  static final CmTimers NETWORK = new CmTimers(20, 17);
 
   /** How often a message is sent again. */
   static final int RETRIES = 15;
@@ -50,7 +50,7 @@ public record CmTimers(int response, int ack) {
   }
 
   /** A time in nanoseconds. */
-  public static long nanos(int exponent) {
+  static long nanos(int exponent) {
     return 4096L << exponent;
   }
 }

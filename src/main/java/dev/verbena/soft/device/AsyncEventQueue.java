@@ -68,8 +68,8 @@ public final class AsyncEventQueue {
     }
   }
 
-  /** {@code ibv_ack_async_event}. */
-  static void acknowledge(long address) {
+  /** {@code ibv_ack_async_event}, whose argument does not lead to a context. */
+  public static void acknowledge(long address) {
     long element = CStruct.at(address, ibv_async_event.layout()).getLong("element");
     synchronized (UNACKNOWLEDGED) {
       UNACKNOWLEDGED.computeIfPresent(element, (e, count) -> count == 1 ? null : count - 1);
@@ -79,19 +79,9 @@ public final class AsyncEventQueue {
 
   /** Discards the events of an object, and waits until those taken are acknowledged. */
   public void forget(SoftObject object) {
-    boolean interrupted = false;
     synchronized (UNACKNOWLEDGED) { // An event is either still queued, or counted as taken.
       events.removeIf(event -> object.equals(event.object()));
-      while (UNACKNOWLEDGED.containsKey(object.address())) {
-        try {
-          UNACKNOWLEDGED.wait();
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
+      Waiting.until(UNACKNOWLEDGED, () -> !UNACKNOWLEDGED.containsKey(object.address()));
     }
   }
 

@@ -47,7 +47,22 @@ public final class Completion {
   /** The data of the message; null if it is in memory. */
   public @Nullable LateData late;
 
-  public void clear() {
+  /** Makes it a completion of a queue pair or work queue, of which only this is known. */
+  public void begin(Object newOwner, int number, int newOpcode) {
+    clear();
+    owner = newOwner;
+    queuePair = number;
+    opcode = newOpcode;
+  }
+
+  /** Makes it the completion of a receive request. */
+  public void begin(Object newOwner, int number, int newOpcode, ReceiveRequest request) {
+    begin(newOwner, number, newOpcode);
+    wrId = request.wrId;
+    slots = request.slots;
+  }
+
+  private void clear() {
     wrId = 0;
     status = 0;
     opcode = 0;

@@ -9,10 +9,10 @@ import org.jspecify.annotations.Nullable;
  * any other frame to all ports but the one that sent it.
  */
 public final class Ethernet {
-  private final Topology network;
+  private final Fabric network;
   private final EthernetFrame frame = new EthernetFrame();
 
-  public Ethernet(Topology network) {
+  public Ethernet(Fabric network) {
     this.network = network;
   }
 

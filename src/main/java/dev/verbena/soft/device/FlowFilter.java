@@ -44,8 +44,7 @@ public final class FlowFilter {
       return read(
           spec, address, ibv_flow_spec_tcp_udp.val$offset(), ibv_flow_spec_tcp_udp.mask$offset());
     }
-    throw new VerbsException(
-        "ibv_create_flow", Errno.EOPNOTSUPP, "spec type 0x" + Integer.toHexString(spec));
+    throw CallFailure.of(Errno.EOPNOTSUPP, "spec type 0x" + Integer.toHexString(spec));
   }
 
   /** Values and mask are equally long and follow each other. */

@@ -31,12 +31,12 @@ public final class FlowTable {
   }
 
   public void add(FlowEntry flow) {
-    list(flow.type()).add(flow);
-    normal.sort(Comparator.comparingInt(FlowEntry::priority));
+    list(flow.match().type()).add(flow);
+    normal.sort(Comparator.comparingInt(rule -> rule.match().priority()));
   }
 
   public void remove(FlowEntry flow) {
-    list(flow.type()).remove(flow);
+    list(flow.match().type()).remove(flow);
   }
 
   /**
@@ -59,12 +59,12 @@ public final class FlowTable {
     boolean trapped = false;
     for (int i = 0; i < normal.size(); i++) {
       FlowEntry flow = normal.get(i);
-      if (trapped && flow.priority() != normal.get(i - 1).priority()) {
+      if (trapped && flow.match().priority() != normal.get(i - 1).match().priority()) {
         return true;
       }
-      if (flow.matches(frame, scratch)) {
+      if (flow.match().matches(frame, scratch)) {
         flow.take(frame, packet, frames);
-        trapped |= flow.traps();
+        trapped |= flow.match().traps();
       }
     }
     return trapped;
@@ -74,9 +74,9 @@ public final class FlowTable {
     boolean delivered = false;
     for (int i = 0; i < flows.size(); i++) {
       FlowEntry flow = flows.get(i);
-      if (flow.matches(frame, scratch)) {
+      if (flow.match().matches(frame, scratch)) {
         flow.take(frame, packet, frames);
-        delivered |= flow.traps();
+        delivered |= flow.match().traps();
       }
     }
     return delivered;

@@ -2,7 +2,6 @@ package dev.verbena.soft.device;
 
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.ProcessMemory;
-import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.wire.HeldMemory;
 import dev.verbena.soft.wire.Packet;
 import java.lang.foreign.Arena;
@@ -252,11 +251,5 @@ public final class MemoryKey implements HeldMemory {
         && domain.root() == target.root()
         && (owner == null || owner.equals(queuePair))
         && allows(wanted);
-  }
-
-  static int remoteAccess() {
-    return rdma_h.IBV_ACCESS_REMOTE_READ()
-        | rdma_h.IBV_ACCESS_REMOTE_WRITE()
-        | rdma_h.IBV_ACCESS_REMOTE_ATOMIC();
   }
 }

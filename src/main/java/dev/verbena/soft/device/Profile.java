@@ -293,35 +293,32 @@ public final class Profile {
     }
   }
 
-  private VerbsException refusal(String function, int errno, String what) {
-    return new VerbsException(
-        function, errno, "the software device has the profile " + name + ": " + what);
+  private VerbsException refusal(int errno, String what) {
+    return CallFailure.of(errno, "the software device has the profile " + name + ": " + what);
   }
 
   /** Throws if the device does not have a function. */
   public void requireFunction(String function) {
     Integer errno = refusals.get(function);
     if (errno != null) {
-      throw refusal(function, errno, "it does not support this function");
+      throw refusal(errno, "it does not support this function");
     }
   }
 
   /** Throws if the device does not have a type of queue pair. */
-  public void requireType(String function, int type) {
+  public void requireType(int type) {
     if (!types.isEmpty() && !types.contains(type)) {
       throw refusal(
-          function,
-          Errno.EOPNOTSUPP,
-          "its queue pairs are " + names(TYPES, types) + ", not " + type);
+          Errno.EOPNOTSUPP, "its queue pairs are " + names(TYPES, types) + ", not " + type);
     }
   }
 
   /**
    * Throws if RDMA CM does not use the device, as the kernel does for a port without its messages.
    */
-  public void requireCm(String function) {
+  public void requireCm() {
     if (isEfa()) {
-      throw refusal(function, Errno.ENODEV, "RDMA CM does not use an EFA");
+      throw refusal(Errno.ENODEV, "RDMA CM does not use an EFA");
     }
   }
 
@@ -336,19 +333,17 @@ public final class Profile {
   }
 
   /** Throws if a region cannot have access flags; the optional ones are ignored. */
-  public void requireAccess(String function, int flags) {
+  public void requireAccess(int flags) {
     if (access != 0 && (flags & ~rdma_h.IBV_ACCESS_OPTIONAL_RANGE() & ~access) != 0) {
-      throw refusal(
-          function, Errno.EOPNOTSUPP, "access flags 0x" + Integer.toHexString(flags & ~access));
+      throw refusal(Errno.EOPNOTSUPP, "access flags 0x" + Integer.toHexString(flags & ~access));
     }
   }
 
   /** Throws if only RDMA CM connects queue pairs, and another modifies one. */
-  public void requireConnection(String function, int state) {
+  public void requireConnection(int state) {
     boolean connects = state == rdma_h.IBV_QPS_RTR() || state == rdma_h.IBV_QPS_RTS();
     if (isIwarp && connects && !CONNECTING.get()) {
       throw refusal(
-          function,
           Errno.EINVAL,
           "it is an iWARP device, whose queue pairs are connected by RDMA CM (rdma_connect,"
               + " rdma_accept) only");

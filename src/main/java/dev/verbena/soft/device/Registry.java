@@ -1,6 +1,5 @@
 package dev.verbena.soft.device;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import java.util.ArrayDeque;
@@ -52,11 +51,11 @@ public final class Registry {
    *
    * @throws VerbsException EINVAL if there is none of this type, EBUSY if others use it
    */
-  public static void destroy(String function, long address, Class<? extends SoftObject> type) {
-    SoftObject object = at(function, address, type);
+  public static void destroy(long address, Class<? extends SoftObject> type) {
+    SoftObject object = at(address, type);
     object.device.engine.locked(
         () -> {
-          object.requireUnused(function);
+          object.requireUnused();
           object.end();
           remove(object);
         });
@@ -116,17 +115,10 @@ public final class Registry {
    *
    * @throws VerbsException EINVAL if there is none of this type
    */
-  public static <T extends SoftObject> T at(String function, long address, Class<T> type) {
+  public static <T extends SoftObject> T at(long address, Class<T> type) {
     SoftObject object = BY_ADDRESS.get(address);
-    if (!type.isInstance(object)) {
-      throw new VerbsException(function, Errno.EINVAL, "no such object: it was destroyed");
-    }
+    CallFailure.invalidIf(!type.isInstance(object), "no such object: it was destroyed");
     return type.cast(object);
-  }
-
-  /** {@code ibv_ack_async_event}, whose argument does not lead to a context. */
-  public static void acknowledge(long event) {
-    AsyncEventQueue.acknowledge(event);
   }
 
   /** The object whose struct is at an address, or null. */

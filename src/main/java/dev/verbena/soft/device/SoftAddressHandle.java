@@ -5,12 +5,12 @@ import dev.verbena.raw.ibv_ah;
 /** An address handle. */
 public final class SoftAddressHandle extends SoftObject {
   public final SoftDomain domain;
-  public final AddressVector vector;
+  public final SoftAddressVector vector;
 
   /** The number of its destination in the device. */
   public final int number;
 
-  public SoftAddressHandle(SoftDomain domain, AddressVector vector) {
+  public SoftAddressHandle(SoftDomain domain, SoftAddressVector vector) {
     super(domain.context, domain.struct(ibv_ah.layout()), domain);
     this.domain = domain;
     this.vector = vector;

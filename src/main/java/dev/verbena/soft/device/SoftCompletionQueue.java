@@ -335,21 +335,8 @@ public final class SoftCompletionQueue extends SoftObject {
 
   /** Waits until all events that were taken are acknowledged, as {@code ibv_destroy_cq} does. */
   public void awaitAcknowledgements() {
-    if (channel == null) {
-      return;
-    }
-    boolean interrupted = false;
-    synchronized (channel) {
-      while (unacknowledged > 0) {
-        try {
-          channel.wait();
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
+    if (channel != null) {
+      Waiting.until(channel, () -> unacknowledged <= 0);
     }
   }
 

@@ -1,6 +1,5 @@
 package dev.verbena.soft.device;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.ProcessMemory;
 import dev.verbena.raw.ibv_device;
@@ -176,11 +175,10 @@ public final class SoftDevice {
    *
    * @throws VerbsException EINVAL if there is none
    */
-  public SoftPort port(String function, int number) {
-    if (number < 1 || number > ports.size()) {
-      throw new VerbsException(
-          function, Errno.EINVAL, name + " has ports 1 to " + ports.size() + ", not " + number);
-    }
+  public SoftPort port(int number) {
+    CallFailure.invalidIf(
+        number < 1 || number > ports.size(),
+        name + " has ports 1 to " + ports.size() + ", not " + number);
     return ports.get(number - 1);
   }
 

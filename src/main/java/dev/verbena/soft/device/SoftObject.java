@@ -110,9 +110,9 @@ public abstract class SoftObject {
    *
    * @throws VerbsException EBUSY
    */
-  public void requireUnused(String function) {
+  public void requireUnused() {
     if (users > 0) {
-      throw new VerbsException(function, Errno.EBUSY, users + " objects use it");
+      throw CallFailure.of(Errno.EBUSY, users + " objects use it");
     }
   }
 }

@@ -10,7 +10,7 @@ public final class SoftSharedQueue extends SoftObject {
   private static final long HANDLE = Abi.current().offsetOf(ibv_srq.layout(), "handle");
 
   public final SoftDomain domain;
-  public final ReceiveQueue requests;
+  public final SoftReceiveQueue requests;
 
   /** The number of an XRC shared receive queue, or 0. */
   public final int number;
@@ -37,7 +37,7 @@ public final class SoftSharedQueue extends SoftObject {
   public SoftSharedQueue(
       SoftDomain domain,
       CStruct struct,
-      ReceiveQueue requests,
+      SoftReceiveQueue requests,
       @Nullable SoftXrcDomain xrcDomain,
       @Nullable SoftCompletionQueue completionQueue,
       @Nullable TagList tags) {
@@ -53,14 +53,14 @@ public final class SoftSharedQueue extends SoftObject {
   @Override
   protected void begin() {
     if (xrcDomain != null) {
-      xrcDomain.root.add(this);
+      xrcDomain.root.queues.put(number, this);
     }
   }
 
   @Override
   protected void end() {
     if (xrcDomain != null) {
-      xrcDomain.root.remove(this);
+      xrcDomain.root.queues.remove(number);
     }
     if (completionQueue != null) {
       completionQueue.forget(this);

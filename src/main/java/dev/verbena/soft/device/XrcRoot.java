@@ -11,22 +11,10 @@ public final class XrcRoot {
   /** By how many domains; the last one of a file removes it from the files. */
   public int opened;
 
-  private final IntMap<SoftSharedQueue> queues = new IntMap<>();
+  /** The shared receive queues by their numbers. */
+  public final IntMap<SoftSharedQueue> queues = new IntMap<>();
 
   public XrcRoot(@Nullable Object file) {
     this.file = file;
-  }
-
-  public void add(SoftSharedQueue queue) {
-    queues.put(queue.number, queue);
-  }
-
-  public void remove(SoftSharedQueue queue) {
-    queues.remove(queue.number);
-  }
-
-  /** The shared receive queue with a number, or null. */
-  public @Nullable SoftSharedQueue queue(int number) {
-    return queues.get(number);
   }
 }

@@ -1,7 +1,7 @@
 package dev.verbena.soft.engine;
 
 import dev.verbena.internal.foreign.FailureLog;
-import dev.verbena.soft.wire.Link;
+import dev.verbena.soft.wire.NetworkLink;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -55,7 +55,7 @@ public final class Engine implements Scheduler, AutoCloseable {
   /** Reports a failure that is not one of another task. */
   private final Task internalError;
 
-  private final Link link;
+  private final NetworkLink link;
   private final Thread thread;
 
   /** Tasks that other threads requested, the last one first. */
@@ -88,7 +88,7 @@ public final class Engine implements Scheduler, AutoCloseable {
    * @param link is where packets come from and the thread sleeps
    * @param internalError is called if a timer or the link fails; called again if it fails itself
    */
-  public Engine(String name, Link link, Runnable internalError) {
+  public Engine(String name, NetworkLink link, Runnable internalError) {
     this.link = link;
     this.internalError = new FailureReport(internalError);
     thread = Thread.ofPlatform().daemon().name(name).unstarted(this::loop);

@@ -1,15 +1,15 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftAddressHandle;
+import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftDomain;
@@ -24,8 +24,8 @@ final class AddressFunctions {
   private static final int IPV6_DESTINATION = 24;
 
   public long ibv_create_ah(long pd, long attributes) {
-    SoftDomain domain = MemoryFunctions.domain("ibv_create_ah", pd);
-    AddressVector vector = AddressVector.read("ibv_create_ah", domain.device, attributes);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
+    SoftAddressVector vector = SoftAddressVector.read(domain.device, attributes);
     return Registry.create(
         domain.device,
         () -> {
@@ -40,28 +40,26 @@ final class AddressFunctions {
     if (most < Integer.MAX_VALUE
         && Registry.of(device).stream().filter(SoftAddressHandle.class::isInstance).count()
             >= most) {
-      throw new VerbsException("ibv_create_ah", Errno.ENOMEM);
+      throw CallFailure.of(Errno.ENOMEM);
     }
   }
 
   public void ibv_destroy_ah(long address) {
-    Registry.destroy("ibv_destroy_ah", address, SoftAddressHandle.class);
+    Registry.destroy(address, SoftAddressHandle.class);
   }
 
   public void ibv_init_ah_from_wc(long context, byte port, long wc, long grh, long attributes) {
-    String function = "ibv_init_ah_from_wc";
-    SoftDevice device = Registry.at(function, context, SoftContext.class).device;
-    SoftPort own = device.port(function, port);
-    if ((Memory.getInt(wc + ibv_wc.wc_flags$offset()) & rdma_h.IBV_WC_GRH()) == 0) {
-      throw new VerbsException(function, Errno.EINVAL, "the completion has no GRH");
-    }
+    SoftDevice device = Registry.at(context, SoftContext.class).device;
+    SoftPort own = device.port(port);
+    CallFailure.invalidIf(
+        (Memory.getInt(wc + ibv_wc.wc_flags$offset()) & rdma_h.IBV_WC_GRH()) == 0,
+        "the completion has no GRH");
     boolean ipv6 = (Memory.getByte(grh) & 0xf0) == 0x60;
     Gids source = ipv6 ? Gids.read(grh + IPV6_SOURCE) : ipv4(grh + IPV4_SOURCE);
     Gids destination = ipv6 ? Gids.read(grh + IPV6_DESTINATION) : ipv4(grh + IPV4_DESTINATION);
     int index = destination.isMulticast() ? own.gids.size() - 1 : own.gids.indexOf(destination);
-    if (index < 0 || index >= own.gidTableLength) {
-      throw new VerbsException(function, Errno.EINVAL, "the port does not have the GID");
-    }
+    CallFailure.invalidIf(
+        index < 0 || index >= own.gidTableLength, "the port does not have the GID");
     Memory.at(attributes, ibv_ah_attr.sizeof()).fill((byte) 0);
     CStruct attr =
         CStruct.at(attributes, ibv_ah_attr.layout())
@@ -81,21 +79,20 @@ final class AddressFunctions {
   }
 
   public long ibv_create_ah_from_wc(long pd, long wc, long grh, byte port) {
-    SoftDomain domain = MemoryFunctions.domain("ibv_create_ah_from_wc", pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     CStruct attributes = CStruct.allocate(ibv_ah_attr.layout());
     ibv_init_ah_from_wc(domain.context.address(), port, wc, grh, attributes.address());
     return ibv_create_ah(pd, attributes.address());
   }
 
   public void ibv_resolve_eth_l2_from_gid(long context, long attributes, long mac, long vlan) {
-    String function = "ibv_resolve_eth_l2_from_gid";
-    SoftDevice device = Registry.at(function, context, SoftContext.class).device;
-    AddressVector vector = AddressVector.read(function, device, attributes);
+    SoftDevice device = Registry.at(context, SoftContext.class).device;
+    SoftAddressVector vector = SoftAddressVector.read(device, attributes);
     SoftPort port =
         device.engine.locked(
             () -> device.fabric.port(vector.destination().high(), vector.destination().low()));
     if (port == null) {
-      throw new VerbsException(function, Errno.EHOSTUNREACH, "no port has the GID");
+      throw CallFailure.of(Errno.EHOSTUNREACH, "no port has the GID");
     }
     for (int i = 0; i < 6; i++) {
       Memory.putByte(mac + i, (byte) (port.mac() >>> (8 * (5 - i))));

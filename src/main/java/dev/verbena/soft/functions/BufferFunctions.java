@@ -1,12 +1,12 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_alloc_dm_attr;
 import dev.verbena.raw.ibv_dm;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftBuffer;
 import dev.verbena.soft.device.SoftContext;
@@ -19,33 +19,30 @@ import java.lang.foreign.MemorySegment;
 final class BufferFunctions {
   private static final long PAGE = 4096;
 
-  private static MemorySegment allocate(String function, long length, long alignment) {
+  private static MemorySegment allocate(long length, long alignment) {
     try {
       return Arena.ofAuto().allocate(length, alignment);
     } catch (OutOfMemoryError | IllegalArgumentException e) {
-      throw new VerbsException(function, Errno.ENOMEM, length + " bytes");
+      throw CallFailure.of(Errno.ENOMEM, length + " bytes");
     }
   }
 
   // Device memory
 
-  /** The pointer behind {@code ibv_alloc_dm}. */
   public long alloc_dm(long context, long attributes) {
-    String function = "ibv_alloc_dm";
-    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_alloc_dm_attr.layout());
     long length = attr.getLong("length");
     int alignment = attr.getInt("log_align_req");
-    if (length < 1 || length > SoftDevice.MAX_DEVICE_MEMORY || alignment < 0 || alignment > 16) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "1 to " + SoftDevice.MAX_DEVICE_MEMORY + " bytes, not " + length);
-    }
-    MemorySegment memory = allocate(function, length, 1L << alignment);
+    CallFailure.invalidIf(
+        length < 1 || length > SoftDevice.MAX_DEVICE_MEMORY || alignment < 0 || alignment > 16,
+        "1 to " + SoftDevice.MAX_DEVICE_MEMORY + " bytes, not " + length);
+    MemorySegment memory = allocate(length, 1L << alignment);
     return Registry.create(
         owner.device,
         () -> {
           if (length > owner.device.freeDeviceMemory) {
-            throw new VerbsException(function, Errno.ENOMEM, "device memory is used up");
+            throw CallFailure.of(Errno.ENOMEM, "device memory is used up");
           }
           owner.device.freeDeviceMemory -= length;
           CStruct struct =
@@ -58,15 +55,13 @@ final class BufferFunctions {
         });
   }
 
-  /** The pointer behind {@code ibv_free_dm}. */
   public int free_dm(long address) {
-    Registry.destroy("ibv_free_dm", address, SoftBuffer.class);
+    Registry.destroy(address, SoftBuffer.class);
     return 0;
   }
 
-  /** The pointer behind {@code ibv_memcpy_to_dm}. */
   public int memcpy_to_dm(long address, long offset, long host, long length) {
-    SoftBuffer buffer = Registry.at("ibv_memcpy_to_dm", address, SoftBuffer.class);
+    SoftBuffer buffer = Registry.at(address, SoftBuffer.class);
     if (!buffer.covers(offset, length)) {
       return Errno.EINVAL;
     }
@@ -74,9 +69,8 @@ final class BufferFunctions {
     return 0;
   }
 
-  /** The pointer behind {@code ibv_memcpy_from_dm}. */
   public int memcpy_from_dm(long host, long address, long offset, long length) {
-    SoftBuffer buffer = Registry.at("ibv_memcpy_from_dm", address, SoftBuffer.class);
+    SoftBuffer buffer = Registry.at(address, SoftBuffer.class);
     if (!buffer.covers(offset, length)) {
       return Errno.EINVAL;
     }
@@ -84,30 +78,25 @@ final class BufferFunctions {
     return 0;
   }
 
-  /** The pointer behind {@code ibv_reg_dm_mr}: addresses of the region are offsets. */
+  /** Addresses of the region are offsets. */
   public long reg_dm_mr(long pd, long dm, long offset, long length, int access) {
-    String function = "ibv_reg_dm_mr";
-    SoftDomain domain = MemoryFunctions.domain(function, pd);
-    SoftBuffer buffer = Registry.at(function, dm, SoftBuffer.class);
-    if (!buffer.covers(offset, length) || (access & rdma_h.IBV_ACCESS_ZERO_BASED()) == 0) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "outside the memory, or without IBV_ACCESS_ZERO_BASED");
-    }
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
+    SoftBuffer buffer = Registry.at(dm, SoftBuffer.class);
+    CallFailure.invalidIf(
+        !buffer.covers(offset, length) || (access & rdma_h.IBV_ACCESS_ZERO_BASED()) == 0,
+        "outside the memory, or without IBV_ACCESS_ZERO_BASED");
     return domain.device.engine.locked(
         () ->
-            MemoryFunctions.add(
-                    function, domain, buffer.memory.address() + offset, length, 0, access, buffer)
+            MemoryFunctions.add(domain, buffer.memory.address() + offset, length, 0, access, buffer)
                 .address());
   }
 
   // Buffers
 
   public long ibv_alloc_buf(long pd, long size, long buffer) {
-    SoftDomain domain = MemoryFunctions.domain("ibv_alloc_buf", pd);
-    if (size < 1) {
-      throw new VerbsException("ibv_alloc_buf", Errno.EINVAL, size + " bytes");
-    }
-    MemorySegment memory = allocate("ibv_alloc_buf", size, PAGE);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
+    CallFailure.invalidIf(size < 1, size + " bytes");
+    MemorySegment memory = allocate(size, PAGE);
     return domain.device.engine.locked(
         () -> {
           CStruct struct = domain.context.struct(ibv_dm.layout());
@@ -117,38 +106,32 @@ final class BufferFunctions {
   }
 
   public void ibv_free_buf(long address) {
-    Registry.destroy("ibv_free_buf", address, SoftBuffer.class);
+    Registry.destroy(address, SoftBuffer.class);
   }
 
   public long ibv_reg_buf_mr(long pd, long buffer, long address, long length, int access) {
-    return register(
-        "ibv_reg_buf_mr", pd, buffer, address, length, zeroBased(access) ? 0 : address, access);
+    return register(pd, buffer, address, length, zeroBased(access) ? 0 : address, access);
   }
 
   static boolean zeroBased(int access) {
     return (access & rdma_h.IBV_ACCESS_ZERO_BASED()) != 0;
   }
 
-  static long register(
-      String function, long pd, long buf, long address, long length, long start, int access) {
-    SoftDomain domain = MemoryFunctions.domain(function, pd);
-    SoftBuffer buffer = Registry.at(function, buf, SoftBuffer.class);
+  static long register(long pd, long buf, long address, long length, long start, int access) {
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
+    SoftBuffer buffer = Registry.at(buf, SoftBuffer.class);
     if (!buffer.covers(address - buffer.memory.address(), length)
         || !(buffer.owner instanceof SoftDomain owner)
         || owner.root() != domain.root()) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "outside the buffer, or not of its protection domain");
+      throw CallFailure.invalid("outside the buffer, or not of its protection domain");
     }
     return domain.device.engine.locked(
-        () ->
-            MemoryFunctions.add(function, domain, address, length, start, access, buffer)
-                .address());
+        () -> MemoryFunctions.add(domain, address, length, start, access, buffer).address());
   }
 
   @SuppressWarnings("DoNotCallSuggester") // It is called like every function of the table.
   public int ibv_export_buf_dmabuf_fd(long address) {
-    SoftBuffer _ = Registry.at("ibv_export_buf_dmabuf_fd", address, SoftBuffer.class);
-    throw new VerbsException(
-        "ibv_export_buf_dmabuf_fd", Errno.ENODATA, "the buffer is ordinary memory");
+    SoftBuffer _ = Registry.at(address, SoftBuffer.class);
+    throw CallFailure.of(Errno.ENODATA, "the buffer is ordinary memory");
   }
 }

@@ -7,7 +7,6 @@ import dev.verbena.raw.ibv_ah_attr;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.cm.CmChannel;
-import dev.verbena.soft.cm.CmErrno;
 import dev.verbena.soft.cm.CmEvent;
 import dev.verbena.soft.cm.CmHandle;
 import dev.verbena.soft.cm.CmId;
@@ -16,37 +15,31 @@ import dev.verbena.soft.cm.CmMembership;
 import dev.verbena.soft.cm.CmPath;
 import dev.verbena.soft.cm.CmQueues;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Event channels of RDMA CM, and their events. */
 final class CmChannelFunctions {
   private static final long EVENT = rdma_cm_event.sizeof();
-  private static final String GET = "rdma_get_cm_event";
 
-  private static final Map<Integer, MemorySegment> NAMES =
-      Map.ofEntries(
-          name(rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED(), "ADDR_RESOLVED"),
-          name(rdma_h.RDMA_CM_EVENT_ADDR_ERROR(), "ADDR_ERROR"),
-          name(rdma_h.RDMA_CM_EVENT_ROUTE_RESOLVED(), "ROUTE_RESOLVED"),
-          name(rdma_h.RDMA_CM_EVENT_ROUTE_ERROR(), "ROUTE_ERROR"),
-          name(rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST(), "CONNECT_REQUEST"),
-          name(rdma_h.RDMA_CM_EVENT_CONNECT_RESPONSE(), "CONNECT_RESPONSE"),
-          name(rdma_h.RDMA_CM_EVENT_CONNECT_ERROR(), "CONNECT_ERROR"),
-          name(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), "UNREACHABLE"),
-          name(rdma_h.RDMA_CM_EVENT_REJECTED(), "REJECTED"),
-          name(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), "ESTABLISHED"),
-          name(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), "DISCONNECTED"),
-          name(rdma_h.RDMA_CM_EVENT_DEVICE_REMOVAL(), "DEVICE_REMOVAL"),
-          name(rdma_h.RDMA_CM_EVENT_MULTICAST_JOIN(), "MULTICAST_JOIN"),
-          name(rdma_h.RDMA_CM_EVENT_MULTICAST_ERROR(), "MULTICAST_ERROR"),
-          name(rdma_h.RDMA_CM_EVENT_ADDR_CHANGE(), "ADDR_CHANGE"),
-          name(rdma_h.RDMA_CM_EVENT_TIMEWAIT_EXIT(), "TIMEWAIT_EXIT"),
-          name(rdma_h.RDMA_CM_EVENT_ADDRINFO_RESOLVED(), "ADDRINFO_RESOLVED"),
-          name(rdma_h.RDMA_CM_EVENT_ADDRINFO_ERROR(), "ADDRINFO_ERROR"));
+  /** The names of {@code enum rdma_cm_event_type}, which begins with 0. */
+  private static final List<MemorySegment> NAMES =
+      Stream.of(
+              """
+              ADDR_RESOLVED ADDR_ERROR ROUTE_RESOLVED ROUTE_ERROR CONNECT_REQUEST CONNECT_RESPONSE \
+              CONNECT_ERROR UNREACHABLE REJECTED ESTABLISHED DISCONNECTED DEVICE_REMOVAL \
+              MULTICAST_JOIN MULTICAST_ERROR ADDR_CHANGE TIMEWAIT_EXIT ADDRINFO_RESOLVED \
+              ADDRINFO_ERROR\
+              """
+                  .split(" ", -1))
+          .map(name -> Arena.global().allocateFrom("RDMA_CM_EVENT_" + name))
+          .toList();
 
   private static final MemorySegment UNKNOWN = Arena.global().allocateFrom("UNKNOWN EVENT");
 
@@ -65,12 +58,9 @@ final class CmChannelFunctions {
     this.queues = queues;
   }
 
-  private static Map.Entry<Integer, MemorySegment> name(int event, String name) {
-    return Map.entry(event, Arena.global().allocateFrom("RDMA_CM_EVENT_" + name));
-  }
-
   public long rdma_event_str(int event) {
-    return NAMES.getOrDefault(event, UNKNOWN).address();
+    boolean isKnown = event >= 0 && event < NAMES.size();
+    return (isKnown ? NAMES.get(event) : UNKNOWN).address();
   }
 
   // Channels
@@ -80,18 +70,18 @@ final class CmChannelFunctions {
   }
 
   public void rdma_destroy_event_channel(long channel) {
-    manager.close(manager.channel("rdma_destroy_event_channel", channel));
+    manager.close(manager.channel(channel));
   }
 
   // Events
 
   public void rdma_get_cm_event(long channelAddress, long event) {
-    CmChannel channel = manager.channel(GET, channelAddress);
+    CmChannel channel = manager.channel(channelAddress);
     Taken next = null;
     while (next == null) {
       int errno = channel.await();
       if (errno != 0) {
-        throw new VerbsException(GET, errno);
+        throw CallFailure.of(errno);
       }
       CmEvent polled = manager.locked(() -> take(channel));
       if (polled != null) {
@@ -273,24 +263,22 @@ final class CmChannelFunctions {
   public void rdma_ack_cm_event(long event) {
     Taken acknowledged = taken.remove(event);
     if (acknowledged == null) {
-      throw new VerbsException("rdma_ack_cm_event", Errno.EINVAL, "no such event was taken");
+      throw CallFailure.invalid("no such event was taken");
     }
     acknowledged.handle.acknowledge(acknowledged.group);
   }
 
   public void rdma_write_cm_event(long id, int type, int status, long argument) {
-    String function = "rdma_write_cm_event";
-    CmHandle handle = manager.handle(function, id);
-    if (type != rdma_h.RDMA_CM_EVENT_USER()) {
-      throw new VerbsException(function, Errno.EINVAL, "event " + type + " is not the program's");
-    }
+    CmHandle handle = manager.handle(id);
+    CallFailure.invalidIf(
+        type != rdma_h.RDMA_CM_EVENT_USER(), "event " + type + " is not the program's");
     manager.locked(() -> handle.id.userEvent(type, status, argument));
   }
 
   // What functions in synchronous mode wait for
 
   /** Waits for the event that an operation ends with, if the identifier is in synchronous mode. */
-  void complete(String function, CmHandle handle) {
+  void complete(CmHandle handle) {
     if (!handle.isSynchronous) {
       return;
     }
@@ -299,10 +287,9 @@ final class CmChannelFunctions {
     CStruct event = CStruct.at(handle.struct.getLong("event"), rdma_cm_event.layout());
     int status = event.getInt("status");
     if (status != 0) {
-      throw new VerbsException(
-          function,
+      throw CallFailure.of(
           event.getInt("event") == rdma_h.RDMA_CM_EVENT_REJECTED()
-              ? CmErrno.ECONNREFUSED
+              ? Errno.ECONNREFUSED
               : Math.abs(status));
     }
   }

@@ -10,17 +10,16 @@ import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.cm.CmErrno;
 import dev.verbena.soft.cm.CmEvent;
 import dev.verbena.soft.cm.CmExchange;
 import dev.verbena.soft.cm.CmHandle;
 import dev.verbena.soft.cm.CmManager;
 import dev.verbena.soft.cm.CmQueues;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.SoftDevice;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
-import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** Connections of RDMA CM: listening, connecting, accepting, rejecting, disconnecting. */
@@ -42,7 +41,7 @@ final class CmConnectionFunctions {
   }
 
   public void rdma_listen(long id, int backlog) {
-    CmHandle handle = manager.handle("rdma_listen", id);
+    CmHandle handle = manager.handle(id);
     manager.locked(
         () -> {
           manager.startAgents();
@@ -52,11 +51,8 @@ final class CmConnectionFunctions {
   }
 
   public void rdma_get_request(long listener, long id) {
-    String function = "rdma_get_request";
-    CmHandle handle = manager.handle(function, listener);
-    if (!handle.isSynchronous) {
-      throw new VerbsException(function, Errno.EINVAL, "the listener reports on a channel");
-    }
+    CmHandle handle = manager.handle(listener);
+    CallFailure.invalidIf(!handle.isSynchronous, "the listener reports on a channel");
     channels.acknowledgeLast(handle);
     long pointer = handle.struct.addressOf("event");
     channels.rdma_get_cm_event(handle.id.channel.address(), pointer);
@@ -65,13 +61,13 @@ final class CmConnectionFunctions {
     int type = event.getInt("event");
     int status = event.getInt("status");
     if (type == rdma_h.RDMA_CM_EVENT_REJECTED()) {
-      throw new VerbsException(function, CmErrno.ECONNREFUSED);
+      throw CallFailure.of(Errno.ECONNREFUSED);
     } else if (status != 0) {
-      throw new VerbsException(function, Math.abs(status));
+      throw CallFailure.of(Math.abs(status));
     } else if (type != rdma_h.RDMA_CM_EVENT_CONNECT_REQUEST()) {
-      throw new VerbsException(function, Errno.EINVAL, "another event than a request: " + type);
+      throw CallFailure.invalid("another event than a request: " + type);
     }
-    CmHandle request = manager.handle(function, event.getLong("id"));
+    CmHandle request = manager.handle(event.getLong("id"));
     if (handle.queuePairAttributes != null) {
       CStruct attributes = CStruct.allocate(ibv_qp_init_attr.layout());
       attributes.segment().copyFrom(handle.queuePairAttributes.segment());
@@ -84,13 +80,10 @@ final class CmConnectionFunctions {
   }
 
   public void rdma_connect(long id, long parameters) {
-    String function = "rdma_connect";
-    CmHandle handle = manager.handle(function, id);
-    CStruct asked = parameters(function, handle, parameters);
-    handle.initiatorDepth =
-        depth(asked, "initiator_depth", SoftDevice.MAX_READS, () -> SoftDevice.MAX_READS);
-    handle.responderResources =
-        depth(asked, "responder_resources", SoftDevice.MAX_READS, () -> SoftDevice.MAX_READS);
+    CmHandle handle = manager.handle(id);
+    CStruct asked = parameters(handle, parameters);
+    handle.initiatorDepth = depth(asked, "initiator_depth", SoftDevice.MAX_READS);
+    handle.responderResources = depth(asked, "responder_resources", SoftDevice.MAX_READS);
     CmEvent.Connection connection = connection(handle, asked, handle.localVendor);
     manager.locked(
         () -> {
@@ -98,37 +91,35 @@ final class CmConnectionFunctions {
           handle.id.connect(connection);
         });
     handle.connectData = new byte[0];
-    channels.complete(function, handle);
+    channels.complete(handle);
   }
 
   /** The parameters, or null where C has NULL. */
-  private static @Nullable CStruct parameters(String function, CmHandle handle, long address) {
+  private static @Nullable CStruct parameters(CmHandle handle, long address) {
     boolean connects = handle.id.portSpace == rdma_h.RDMA_PS_TCP();
     if (address == 0) {
-      if (connects && handle.queuePair() == 0) {
-        throw new VerbsException(function, Errno.EINVAL, "neither parameters nor a queue pair");
-      }
+      CallFailure.invalidIf(
+          connects && handle.queuePair() == 0, "neither parameters nor a queue pair");
       return null;
     }
     CStruct asked = CStruct.at(address, rdma_conn_param.layout());
     if (connects) {
-      requireDepth(function, asked, "responder_resources");
-      requireDepth(function, asked, "initiator_depth");
+      requireDepth(asked, "responder_resources");
+      requireDepth(asked, "initiator_depth");
     }
     return asked;
   }
 
-  private static void requireDepth(String function, CStruct asked, String field) {
+  private static void requireDepth(CStruct asked, String field) {
     int depth = asked.getByte(field);
-    if (depth != rdma_h.RDMA_MAX_RESP_RES() && depth > SoftDevice.MAX_READS) {
-      throw new VerbsException(
-          function, Errno.EINVAL, field + " is at most " + SoftDevice.MAX_READS + ", not " + depth);
-    }
+    CallFailure.invalidIf(
+        depth != rdma_h.RDMA_MAX_RESP_RES() && depth > SoftDevice.MAX_READS,
+        field + " is at most " + SoftDevice.MAX_READS + ", not " + depth);
   }
 
-  private static int depth(CStruct asked, String field, int most, IntSupplier otherwise) {
+  private static int depth(CStruct asked, String field, int otherwise) {
     int depth = asked == null ? rdma_h.RDMA_MAX_RESP_RES() : asked.getByte(field);
-    return depth == rdma_h.RDMA_MAX_RESP_RES() ? Math.min(otherwise.getAsInt(), most) : depth;
+    return depth == rdma_h.RDMA_MAX_RESP_RES() ? Math.min(otherwise, SoftDevice.MAX_READS) : depth;
   }
 
   private static CmEvent.Connection connection(CmHandle handle, CStruct asked, int vendor) {
@@ -161,13 +152,10 @@ final class CmConnectionFunctions {
   }
 
   public void rdma_accept(long id, long parameters) {
-    String function = "rdma_accept";
-    CmHandle handle = manager.handle(function, id);
-    CStruct asked = parameters(function, handle, parameters);
-    handle.initiatorDepth =
-        depth(asked, "initiator_depth", SoftDevice.MAX_READS, () -> handle.initiatorDepth);
-    handle.responderResources =
-        depth(asked, "responder_resources", SoftDevice.MAX_READS, () -> handle.responderResources);
+    CmHandle handle = manager.handle(id);
+    CStruct asked = parameters(handle, parameters);
+    handle.initiatorDepth = depth(asked, "initiator_depth", handle.initiatorDepth);
+    handle.responderResources = depth(asked, "responder_resources", handle.responderResources);
     if (!handle.id.isDatagram()) {
       queues.connect(handle, handle.responderResources, handle.initiatorDepth);
     }
@@ -179,76 +167,68 @@ final class CmConnectionFunctions {
       throw e;
     }
     if (!handle.id.isDatagram()) {
-      channels.complete(function, handle);
+      channels.complete(handle);
     } else if (handle.isSynchronous) {
       channels.acknowledgeLast(handle);
     }
   }
 
   public void rdma_reject(long id, long privateData, byte length) {
-    reject("rdma_reject", id, privateData, length, CmExchange.REASON_CONSUMER);
+    reject(id, privateData, length, CmExchange.REASON_CONSUMER);
   }
 
   public void rdma_reject_ece(long id, long privateData, byte length) {
-    reject("rdma_reject_ece", id, privateData, length, CmExchange.REASON_VENDOR_OPTION);
+    reject(id, privateData, length, CmExchange.REASON_VENDOR_OPTION);
   }
 
-  private void reject(String function, long id, long privateData, byte length, int reason) {
-    CmHandle handle = manager.handle(function, id);
+  private void reject(long id, long privateData, byte length, int reason) {
+    CmHandle handle = manager.handle(id);
     byte[] data = bytes(privateData, Byte.toUnsignedInt(length));
     manager.locked(() -> handle.id.reject(reason, data));
   }
 
   public void rdma_establish(long id) {
-    CmHandle handle = manager.handle("rdma_establish", id);
-    if (handle.queuePair() != 0) {
-      throw new VerbsException("rdma_establish", Errno.EINVAL, "it has a queue pair");
-    }
+    CmHandle handle = manager.handle(id);
+    CallFailure.invalidIf(handle.queuePair() != 0, "it has a queue pair");
     manager.locked(handle.id::establish);
   }
 
   public void rdma_notify(long id, int eventType) {
-    CmHandle handle = manager.handle("rdma_notify", id);
+    CmHandle handle = manager.handle(id);
     manager.locked(() -> handle.id.notifyOf(eventType));
   }
 
   public void rdma_disconnect(long id) {
-    CmHandle handle = manager.handle("rdma_disconnect", id);
-    if (handle.device == null) {
-      throw new VerbsException("rdma_disconnect", Errno.EINVAL, "it is not bound to a device");
-    }
+    CmHandle handle = manager.handle(id);
+    CallFailure.invalidIf(handle.device == null, "it is not bound to a device");
     queues.fail(handle);
     manager.locked(handle.id::disconnect);
-    channels.complete("rdma_disconnect", handle);
+    channels.complete(handle);
   }
 
   public void rdma_init_qp_attr(long id, long attributes, long mask) {
-    CmHandle handle = manager.handle("rdma_init_qp_attr", id);
+    CmHandle handle = manager.handle(id);
     Memory.putInt(mask, queues.setAttributes(handle, CStruct.at(attributes, ibv_qp_attr.layout())));
   }
 
   // Enhanced connection establishment (ECE)
 
   public void rdma_set_local_ece(long id, long ece) {
-    String function = "rdma_set_local_ece";
-    CmHandle handle = manager.handle(function, id);
+    CmHandle handle = manager.handle(id);
     CStruct struct = ece == 0 ? null : CStruct.at(ece, ibv_ece.layout());
-    if (struct == null
-        || handle.queuePair() != 0
-        || struct.getInt("vendor_id") == 0
-        || struct.getInt("comp_mask") != 0) {
-      throw new VerbsException(function, Errno.EINVAL, "no vendor, or there is a queue pair");
-    }
+    CallFailure.invalidIf(
+        struct == null
+            || handle.queuePair() != 0
+            || struct.getInt("vendor_id") == 0
+            || struct.getInt("comp_mask") != 0,
+        "no vendor, or there is a queue pair");
     handle.localVendor = struct.getInt("vendor_id");
     handle.localOptions = struct.getInt("options");
   }
 
   public void rdma_get_remote_ece(long id, long ece) {
-    String function = "rdma_get_remote_ece";
-    CmHandle handle = manager.handle(function, id);
-    if (ece == 0 || handle.queuePair() != 0) {
-      throw new VerbsException(function, Errno.EINVAL, "there is a queue pair");
-    }
+    CmHandle handle = manager.handle(id);
+    CallFailure.invalidIf(ece == 0 || handle.queuePair() != 0, "there is a queue pair");
     CStruct _ =
         CStruct.at(ece, ibv_ece.layout())
             .putInt("vendor_id", handle.remoteVendor)

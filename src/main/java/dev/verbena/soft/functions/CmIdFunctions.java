@@ -11,8 +11,8 @@ import dev.verbena.soft.cm.CmChannel;
 import dev.verbena.soft.cm.CmHandle;
 import dev.verbena.soft.cm.CmId;
 import dev.verbena.soft.cm.CmManager;
-import dev.verbena.soft.cm.CmPath;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import java.net.InetSocketAddress;
 
 /** Identifiers of RDMA CM: their life, their options, their addresses and routes. */
@@ -49,17 +49,17 @@ final class CmIdFunctions {
   public void rdma_create_id(long channel, long result, long context, int portSpace) {
     boolean datagrams = portSpace == rdma_h.RDMA_PS_IPOIB() || portSpace == rdma_h.RDMA_PS_UDP();
     int type = datagrams ? rdma_h.IBV_QPT_UD() : rdma_h.IBV_QPT_RC();
-    Memory.putLong(result, create("rdma_create_id", channel, context, portSpace, type).address());
+    Memory.putLong(result, create(channel, context, portSpace, type).address());
   }
 
-  private CmHandle create(String function, long channel, long context, int portSpace, int type) {
-    if (portSpace != rdma_h.RDMA_PS_TCP()
-        && portSpace != rdma_h.RDMA_PS_UDP()
-        && portSpace != rdma_h.RDMA_PS_IPOIB()
-        && portSpace != rdma_h.RDMA_PS_IB()) {
-      throw new VerbsException(function, Errno.EINVAL, "port space " + portSpace);
-    }
-    CmChannel on = channel == 0 ? manager.openChannel() : manager.channel(function, channel);
+  private CmHandle create(long channel, long context, int portSpace, int type) {
+    CallFailure.invalidIf(
+        portSpace != rdma_h.RDMA_PS_TCP()
+            && portSpace != rdma_h.RDMA_PS_UDP()
+            && portSpace != rdma_h.RDMA_PS_IPOIB()
+            && portSpace != rdma_h.RDMA_PS_IB(),
+        "port space " + portSpace);
+    CmChannel on = channel == 0 ? manager.openChannel() : manager.channel(channel);
     CmId id = new CmId(manager, on, portSpace, type);
     CmHandle handle = new CmHandle(manager, id, context, channel == 0);
     manager.add(handle);
@@ -67,7 +67,7 @@ final class CmIdFunctions {
   }
 
   public void rdma_destroy_id(long id) {
-    CmHandle handle = manager.handle("rdma_destroy_id", id);
+    CmHandle handle = manager.handle(id);
     int events =
         manager.locked(
             () -> {
@@ -89,13 +89,11 @@ final class CmIdFunctions {
   }
 
   public void rdma_migrate_id(long id, long channel) {
-    String function = "rdma_migrate_id";
-    CmHandle handle = manager.handle(function, id);
-    if (handle.isSynchronous && channel == 0) {
-      throw new VerbsException(function, Errno.EINVAL, "the identifier is in synchronous mode");
-    }
+    CmHandle handle = manager.handle(id);
+    CallFailure.invalidIf(
+        handle.isSynchronous && channel == 0, "the identifier is in synchronous mode");
     CmChannel old = handle.id.channel;
-    CmChannel target = channel == 0 ? manager.openChannel() : manager.channel(function, channel);
+    CmChannel target = channel == 0 ? manager.openChannel() : manager.channel(channel);
     int events =
         manager.locked(
             () -> {
@@ -114,21 +112,21 @@ final class CmIdFunctions {
   // Options
 
   public void rdma_set_option(long id, int level, int name, long value, long length) {
-    CmHandle handle = manager.handle("rdma_set_option", id);
+    CmHandle handle = manager.handle(id);
     if (level == rdma_h.RDMA_OPTION_ID()) {
       manager.locked(() -> setOption(handle.id, name, value, length));
     } else if (level == rdma_h.RDMA_OPTION_IB() && name == rdma_h.RDMA_OPTION_IB_PATH()) {
       requirePath(value, length);
       manager.locked(handle.id::resolveRoute);
     } else {
-      throw new VerbsException("rdma_set_option", Errno.ENOSYS, "level " + level);
+      throw CallFailure.of(Errno.ENOSYS, "level " + level);
     }
   }
 
   private static void setOption(CmId id, int name, long value, long length) {
     if (name == rdma_h.RDMA_OPTION_ID_TOS()) {
       requireLength(length, Byte.BYTES);
-      id.typeOfService(CmPath.unsigned(value));
+      id.typeOfService(Byte.toUnsignedInt(Memory.getByte(value)));
     } else if (name == rdma_h.RDMA_OPTION_ID_REUSEADDR()) {
       requireLength(length, Integer.BYTES);
       id.shareAddress(Memory.getInt(value) != 0);
@@ -137,21 +135,17 @@ final class CmIdFunctions {
       id.addressFamilyOnly(Memory.getInt(value) != 0);
     } else if (name == rdma_h.RDMA_OPTION_ID_ACK_TIMEOUT()) {
       requireLength(length, Byte.BYTES);
-      int timeout = CmPath.unsigned(value);
-      if (timeout > MAX_ACK_TIMEOUT) {
-        throw new VerbsException("rdma_set_option", Errno.EINVAL, "timeout " + timeout);
-      }
+      int timeout = Byte.toUnsignedInt(Memory.getByte(value));
+      CallFailure.invalidIf(timeout > MAX_ACK_TIMEOUT, "timeout " + timeout);
       id.ackTimeout(timeout);
     } else {
-      throw new VerbsException("rdma_set_option", Errno.ENOSYS, "option " + name);
+      throw CallFailure.of(Errno.ENOSYS, "option " + name);
     }
   }
 
   private static void requireLength(long length, int expected) {
-    if (length != expected) {
-      throw new VerbsException(
-          "rdma_set_option", Errno.EINVAL, "the value has " + expected + " bytes, not " + length);
-    }
+    CallFailure.invalidIf(
+        length != expected, "the value has " + expected + " bytes, not " + length);
   }
 
   /** One of the paths must be complete. The devices have but one path, which is taken. */
@@ -165,57 +159,52 @@ final class CmIdFunctions {
     for (long at = 0; length % size == 0 && at < length; at += size) {
       found |= Memory.getInt(value + at + ibv_path_data.flags$offset()) == complete;
     }
-    if (!found) {
-      throw new VerbsException(
-          "rdma_set_option",
-          Errno.EINVAL,
-          "no path for both directions among " + length + " bytes");
-    }
+    CallFailure.invalidIf(!found, "no path for both directions among " + length + " bytes");
   }
 
   // Addresses
 
   public short rdma_get_src_port(long id) {
-    CmHandle handle = manager.handle("rdma_get_src_port", id);
+    CmHandle handle = manager.handle(id);
     return manager.locked(() -> port(handle.id.source));
   }
 
   public short rdma_get_dst_port(long id) {
-    CmHandle handle = manager.handle("rdma_get_dst_port", id);
+    CmHandle handle = manager.handle(id);
     return manager.locked(() -> port(handle.id.destination));
   }
 
+  /** Big-endian, as in C. */
   private static short port(InetSocketAddress address) {
-    return CmPath.bigEndian(address == null ? 0 : address.getPort());
+    return address == null ? 0 : Short.reverseBytes((short) address.getPort());
   }
 
   public void rdma_bind_addr(long id, long address) {
-    bind(manager.handle("rdma_bind_addr", id), address);
+    bind(manager.handle(id), address);
   }
 
   private void bind(CmHandle handle, long address) {
-    InetSocketAddress local = CmAddress.read("rdma_bind_addr", address);
+    InetSocketAddress local = CmAddress.read(address);
     manager.locked(() -> handle.id.bind(local));
     handle.update();
   }
 
   public void rdma_resolve_addr(long id, long source, long destination, int timeoutMs) {
-    resolve(manager.handle("rdma_resolve_addr", id), source, destination, timeoutMs);
+    resolve(manager.handle(id), source, destination, timeoutMs);
   }
 
   private void resolve(CmHandle handle, long source, long destination, int timeoutMs) {
-    String function = "rdma_resolve_addr";
-    InetSocketAddress to = CmAddress.read(function, destination);
-    InetSocketAddress from = source == 0 ? null : CmAddress.read(function, source);
+    InetSocketAddress to = CmAddress.read(destination);
+    InetSocketAddress from = source == 0 ? null : CmAddress.read(source);
     manager.locked(() -> handle.id.resolveAddress(from, to, timeoutMs));
     CmAddress.write(to, handle.struct.addressOf("route.addr.dst_addr"));
-    channels.complete(function, handle);
+    channels.complete(handle);
   }
 
   public void rdma_resolve_route(long id, int timeoutMs) {
-    CmHandle handle = manager.handle("rdma_resolve_route", id);
+    CmHandle handle = manager.handle(id);
     manager.locked(handle.id::resolveRoute);
-    channels.complete("rdma_resolve_route", handle);
+    channels.complete(handle);
   }
 
   // Endpoints
@@ -223,7 +212,7 @@ final class CmIdFunctions {
   public void rdma_create_ep(long result, long addrinfo, long domain, long attributes) {
     CStruct info = CStruct.at(addrinfo, rdma_addrinfo.layout());
     int type = info.getInt("ai_qp_type");
-    CmHandle handle = create("rdma_create_ep", 0, 0, info.getInt("ai_port_space"), type);
+    CmHandle handle = create(0, 0, info.getInt("ai_port_space"), type);
     try {
       if ((info.getInt("ai_flags") & rdma_h.RAI_PASSIVE()) != 0) {
         bind(handle, info.getLong("ai_src_addr"));
@@ -261,12 +250,12 @@ final class CmIdFunctions {
           rdma_h.RDMA_OPTION_IB_PATH(),
           info.getLong("ai_route"),
           route);
-      channels.complete("rdma_create_ep", handle);
+      channels.complete(handle);
     }
   }
 
   public void rdma_destroy_ep(long id) {
-    CmHandle handle = manager.handle("rdma_destroy_ep", id);
+    CmHandle handle = manager.handle(id);
     if (handle.queuePair() != 0) {
       queues.rdma_destroy_qp(id);
     }

@@ -1,7 +1,6 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_cm_join_mc_attr_ex;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.cm.CmAddress;
@@ -10,6 +9,7 @@ import dev.verbena.soft.cm.CmManager;
 import dev.verbena.soft.cm.CmMembership;
 import dev.verbena.soft.cm.CmQueues;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import java.net.InetSocketAddress;
 
 /** Multicast groups of identifiers. */
@@ -25,42 +25,37 @@ final class CmMulticastFunctions {
   }
 
   public void rdma_join_multicast(long id, long address, long context) {
-    join("rdma_join_multicast", id, address, rdma_h.RDMA_MC_JOIN_FLAG_FULLMEMBER(), context);
+    join(id, address, rdma_h.RDMA_MC_JOIN_FLAG_FULLMEMBER(), context);
   }
 
   public void rdma_join_multicast_ex(long id, long attributes, long context) {
-    String function = "rdma_join_multicast_ex";
     CStruct asked = CStruct.at(attributes, rdma_cm_join_mc_attr_ex.layout());
     int mask = asked.getInt("comp_mask");
     int all = rdma_h.RDMA_CM_JOIN_MC_ATTR_ADDRESS() | rdma_h.RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS();
-    if ((mask & ~all) != 0) {
-      throw new VerbsException(function, Errno.EOPNOTSUPP, "comp_mask " + mask);
-    }
+    CallFailure.unsupportedIf((mask & ~all) != 0, "comp_mask " + mask);
     int flags = asked.getInt("join_flags");
-    if (mask != all || flags >= rdma_h.RDMA_MC_JOIN_FLAG_RESERVED()) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "comp_mask " + mask + ", join_flags " + flags);
-    }
-    join(function, id, asked.getLong("addr"), flags, context);
+    CallFailure.invalidIf(
+        mask != all || flags >= rdma_h.RDMA_MC_JOIN_FLAG_RESERVED(),
+        "comp_mask " + mask + ", join_flags " + flags);
+    join(id, asked.getLong("addr"), flags, context);
   }
 
-  private void join(String function, long id, long address, int flags, long context) {
-    CmHandle handle = manager.handle(function, id);
-    InetSocketAddress group = CmAddress.read(function, address);
+  private void join(long id, long address, int flags, long context) {
+    CmHandle handle = manager.handle(id);
+    InetSocketAddress group = CmAddress.read(address);
     CmMembership membership = new CmMembership(group, flags, context);
     manager.locked(
         () -> {
           handle.id.join(membership);
           handle.memberships.add(membership);
         });
-    channels.complete(function, handle);
+    channels.complete(handle);
   }
 
   public void rdma_leave_multicast(long id, long address) {
-    String function = "rdma_leave_multicast";
-    CmHandle handle = manager.handle(function, id);
-    InetSocketAddress group = CmAddress.read(function, address);
-    CmMembership membership = manager.locked(() -> remove(function, handle, group));
+    CmHandle handle = manager.handle(id);
+    InetSocketAddress group = CmAddress.read(address);
+    CmMembership membership = manager.locked(() -> remove(handle, group));
     queues.detach(handle, membership);
     int events =
         manager.locked(
@@ -71,7 +66,7 @@ final class CmMulticastFunctions {
     handle.awaitAcknowledged(membership, events);
   }
 
-  private static CmMembership remove(String function, CmHandle handle, InetSocketAddress group) {
+  private static CmMembership remove(CmHandle handle, InetSocketAddress group) {
     // As in librdmacm, the group that was joined last.
     for (CmMembership membership : handle.memberships.reversed()) {
       if (membership.address.equals(group)) {
@@ -79,6 +74,6 @@ final class CmMulticastFunctions {
         return membership;
       }
     }
-    throw new VerbsException(function, Errno.EADDRNOTAVAIL, "the group was not joined");
+    throw CallFailure.of(Errno.EADDRNOTAVAIL, "the group was not joined");
   }
 }

@@ -9,6 +9,7 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.cm.CmAddress;
 import dev.verbena.soft.cm.CmHandle;
 import dev.verbena.soft.cm.CmManager;
+import dev.verbena.soft.device.CallFailure;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -27,7 +28,6 @@ import java.util.regex.Pattern;
 
 /** The resolution of names, {@code rdma_getaddrinfo} and its like. */
 final class CmNameFunctions {
-  private static final String GETADDRINFO = "rdma_getaddrinfo";
   private static final Path SERVICES = Path.of("/etc/services");
   private static final int ALL_PORTS = 65_535;
 
@@ -59,19 +59,17 @@ final class CmNameFunctions {
 
   /** Resolves to a list of one answer. */
   private static long resolve(long node, long service, long hintsAddress) {
-    if (node == 0 && service == 0 && hintsAddress == 0) {
-      throw new VerbsException(GETADDRINFO, Errno.EINVAL, "neither node nor service nor hints");
-    }
+    CallFailure.invalidIf(
+        node == 0 && service == 0 && hintsAddress == 0, "neither node nor service nor hints");
     Arena arena = Arena.ofShared();
     try {
       MemorySegment hints =
           hintsAddress == 0
               ? rdma_addrinfo.allocate(arena)
               : Memory.at(hintsAddress, rdma_addrinfo.sizeof());
-      if ((rdma_addrinfo.ai_flags(hints) & rdma_h.RAI_SA()) != 0) {
-        throw new VerbsException(
-            GETADDRINFO, Errno.EOPNOTSUPP, "an Ethernet network has no subnet administrator");
-      }
+      CallFailure.unsupportedIf(
+          (rdma_addrinfo.ai_flags(hints) & rdma_h.RAI_SA()) != 0,
+          "an Ethernet network has no subnet administrator");
       MemorySegment info = rdma_addrinfo.allocate(arena);
       if (node == 0 && service == 0) {
         copyHints(hints, info, arena);
@@ -158,12 +156,10 @@ final class CmNameFunctions {
           .findFirst()
           .orElseThrow(
               () ->
-                  new VerbsException(
-                      GETADDRINFO,
-                      Errno.ENOENT,
-                      "Address family for hostname not supported (EAI_ADDRFAMILY)"));
+                  CallFailure.of(
+                      Errno.ENOENT, "Address family for hostname not supported (EAI_ADDRFAMILY)"));
     } catch (UnknownHostException | IllegalArgumentException e) {
-      throw new VerbsException(GETADDRINFO, Errno.ENOENT, "Name or service not known (EAI_NONAME)");
+      throw CallFailure.of(Errno.ENOENT, "Name or service not known (EAI_NONAME)");
     }
   }
 
@@ -203,25 +199,23 @@ final class CmNameFunctions {
   }
 
   private static VerbsException unknownService() {
-    return new VerbsException(
-        GETADDRINFO, Errno.EINVAL, "Servname not supported for ai_socktype (EAI_SERVICE)");
+    return CallFailure.invalid("Servname not supported for ai_socktype (EAI_SERVICE)");
   }
 
   // By event
 
   public void rdma_resolve_addrinfo(long id, long node, long service, long hints) {
-    String function = "rdma_resolve_addrinfo";
-    CmHandle handle = manager.handle(function, id);
+    CmHandle handle = manager.handle(id);
     synchronized (handle) {
       if (handle.isResolvingName) {
-        throw new VerbsException(function, Errno.EBUSY, "a name is being resolved");
+        throw CallFailure.of(Errno.EBUSY, "a name is being resolved");
       }
       handle.isResolvingName = true;
     }
     try {
       handle.addressInfo = resolve(node, service, hints);
       manager.locked(() -> handle.id.userEvent(rdma_h.RDMA_CM_EVENT_ADDRINFO_RESOLVED(), 0, 0));
-      channels.complete(function, handle);
+      channels.complete(handle);
     } catch (VerbsException e) {
       handle.isResolvingName = false;
       throw e;
@@ -229,10 +223,10 @@ final class CmNameFunctions {
   }
 
   public void rdma_query_addrinfo(long id, long result) {
-    CmHandle handle = manager.handle("rdma_query_addrinfo", id);
+    CmHandle handle = manager.handle(id);
     synchronized (handle) {
       if (!handle.isResolvingName || handle.addressInfo == 0) {
-        throw new VerbsException("rdma_query_addrinfo", Errno.ENOENT, "nothing was resolved");
+        throw CallFailure.of(Errno.ENOENT, "nothing was resolved");
       }
       Memory.putLong(result, handle.addressInfo);
       handle.addressInfo = 0;

@@ -1,6 +1,5 @@
 package dev.verbena.soft.functions;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.Memory;
@@ -15,6 +14,7 @@ import dev.verbena.soft.cm.CmHandle;
 import dev.verbena.soft.cm.CmManager;
 import dev.verbena.soft.cm.CmQueues;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -33,7 +33,7 @@ final class CmQueueFunctions {
   // Queue pairs
 
   public void rdma_create_qp(long id, long domain, long attributes) {
-    CmHandle handle = manager.handle("rdma_create_qp", id);
+    CmHandle handle = manager.handle(id);
     createQueuePair(
         handle,
         domain,
@@ -58,21 +58,18 @@ final class CmQueueFunctions {
   }
 
   public void rdma_create_qp_ex(long id, long attributes) {
-    String function = "rdma_create_qp_ex";
-    CmHandle handle = manager.handle(function, id);
+    CmHandle handle = manager.handle(id);
     CStruct struct = handle.struct;
     CStruct asked = CStruct.at(attributes, ibv_qp_init_attr_ex.layout());
-    if (struct.getLong("qp") != 0) {
-      throw new VerbsException(function, Errno.EINVAL, "it has a queue pair");
-    }
+    CallFailure.invalidIf(struct.getLong("qp") != 0, "it has a queue pair");
     if (lacks(asked, rdma_h.IBV_QP_INIT_ATTR_PD(), "pd")) {
       add(asked, rdma_h.IBV_QP_INIT_ATTR_PD(), "pd", struct.getLong("pd"));
     } else if (CStruct.at(asked.getLong("pd"), ibv_pd.layout()).getLong("context")
         != struct.getLong("verbs")) {
-      throw new VerbsException(function, Errno.EINVAL, "the domain is of another context");
+      throw CallFailure.invalid("the domain is of another context");
     }
-    requireSame(function, struct, asked, "recv_cq");
-    requireSame(function, struct, asked, "send_cq");
+    requireSame(struct, asked, "recv_cq");
+    requireSame(struct, asked, "send_cq");
     if (handle.id.queuePairType == rdma_h.IBV_QPT_XRC_RECV()
         && lacks(asked, rdma_h.IBV_QP_INIT_ATTR_XRCD(), "xrcd")) {
       add(asked, rdma_h.IBV_QP_INIT_ATTR_XRCD(), "xrcd", handle.device.xrcDomain());
@@ -107,12 +104,11 @@ final class CmQueueFunctions {
     CStruct _ = asked.putLong(field, value).putInt("comp_mask", asked.getInt("comp_mask") | bit);
   }
 
-  private static void requireSame(String function, CStruct struct, CStruct asked, String field) {
+  private static void requireSame(CStruct struct, CStruct asked, String field) {
     long own = struct.getLong(field);
     long given = asked.getLong(field);
-    if (own != 0 && given != 0 && own != given) {
-      throw new VerbsException(function, Errno.EINVAL, field + " is not the identifier's");
-    }
+    CallFailure.invalidIf(
+        own != 0 && given != 0 && own != given, field + " is not the identifier's");
   }
 
   /** Creates a completion queue with a channel, unless one was given or is there. */
@@ -158,7 +154,7 @@ final class CmQueueFunctions {
   }
 
   public void rdma_destroy_qp(long id) {
-    CmHandle handle = manager.handle("rdma_destroy_qp", id);
+    CmHandle handle = manager.handle(id);
     verbs.ibv_destroy_qp(handle.struct.getLong("qp"));
     handle.struct.putLong("qp", 0);
     destroyCompletionQueues(handle);
@@ -167,7 +163,7 @@ final class CmQueueFunctions {
   // Shared receive queues
 
   public void rdma_create_srq(long id, long domain, long attributes) {
-    CmHandle handle = manager.handle("rdma_create_srq", id);
+    CmHandle handle = manager.handle(id);
     long size = ibv_srq_init_attr.sizeof();
     boolean xrc = handle.id.queuePairType == rdma_h.IBV_QPT_XRC_RECV();
     try (Arena arena = Arena.ofConfined()) {
@@ -185,13 +181,12 @@ final class CmQueueFunctions {
   }
 
   public void rdma_create_srq_ex(long id, long attributes) {
-    String function = "rdma_create_srq_ex";
-    CmHandle handle = manager.handle(function, id);
+    CmHandle handle = manager.handle(id);
     CStruct struct = handle.struct;
     CStruct asked = CStruct.at(attributes, ibv_srq_init_attr_ex.layout());
-    if ((asked.getInt("comp_mask") & rdma_h.IBV_SRQ_INIT_ATTR_TYPE()) == 0) {
-      throw new VerbsException(function, Errno.EINVAL, "comp_mask lacks IBV_SRQ_INIT_ATTR_TYPE");
-    }
+    CallFailure.invalidIf(
+        (asked.getInt("comp_mask") & rdma_h.IBV_SRQ_INIT_ATTR_TYPE()) == 0,
+        "comp_mask lacks IBV_SRQ_INIT_ATTR_TYPE");
     if (lacks(asked, rdma_h.IBV_SRQ_INIT_ATTR_PD(), "pd")) {
       add(asked, rdma_h.IBV_SRQ_INIT_ATTR_PD(), "pd", struct.getLong("pd"));
     }
@@ -217,7 +212,7 @@ final class CmQueueFunctions {
   }
 
   public void rdma_destroy_srq(long id) {
-    CmHandle handle = manager.handle("rdma_destroy_srq", id);
+    CmHandle handle = manager.handle(id);
     verbs.ibv_destroy_srq(handle.struct.getLong("srq"));
     handle.struct.putLong("srq", 0);
     destroyCompletionQueues(handle);

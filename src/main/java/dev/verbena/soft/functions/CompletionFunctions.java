@@ -1,7 +1,6 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.io.EventFile;
 import dev.verbena.raw.ibv_cq;
@@ -10,6 +9,7 @@ import dev.verbena.raw.ibv_cq_init_attr_ex;
 import dev.verbena.raw.ibv_modify_cq_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Profile;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftChannel;
@@ -18,15 +18,15 @@ import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 
 /** Completion channels and completion queues. */
-public final class CompletionFunctions {
+final class CompletionFunctions {
   public long ibv_create_comp_channel(long context) {
-    SoftContext owner = Registry.at("ibv_create_comp_channel", context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     EventFile file = EventFile.open();
     return Registry.create(owner.device, () -> new SoftChannel(owner, file));
   }
 
   public void ibv_destroy_comp_channel(long address) {
-    SoftChannel channel = Registry.at("ibv_destroy_comp_channel", address, SoftChannel.class);
+    SoftChannel channel = Registry.at(address, SoftChannel.class);
     channel.device.engine.locked(
         () -> {
           // As libibverbs does: a queue that could not be destroyed still counts.
@@ -35,8 +35,7 @@ public final class CompletionFunctions {
             if (channel.device.isLost()) {
               Registry.release(channel);
             }
-            throw new VerbsException(
-                "ibv_destroy_comp_channel", Errno.EBUSY, queues + " completion queues use it");
+            throw CallFailure.of(Errno.EBUSY, queues + " completion queues use it");
           }
           Registry.remove(channel);
         });
@@ -45,10 +44,9 @@ public final class CompletionFunctions {
 
   public void ibv_get_cq_event(long address, long queue, long queueContext) {
     int[] errno = new int[1];
-    SoftCompletionQueue taken =
-        Registry.at("ibv_get_cq_event", address, SoftChannel.class).take(errno);
+    SoftCompletionQueue taken = Registry.at(address, SoftChannel.class).take(errno);
     if (taken == null) {
-      throw new VerbsException("ibv_get_cq_event", errno[0]);
+      throw CallFailure.of(errno[0]);
     }
     Memory.putLong(queue, taken.address());
     Memory.putLong(queueContext, taken.struct.getLong("cq_context"));
@@ -62,35 +60,25 @@ public final class CompletionFunctions {
   }
 
   public long ibv_create_cq(long context, int entries, long cqContext, long channel, int vector) {
-    String function = "ibv_create_cq";
-    SoftContext owner = Registry.at(function, context, SoftContext.class);
-    check(function, entries, vector, owner.device.profile);
-    return create(function, owner, owner.struct(ibv_cq.layout()), entries, cqContext, channel)
-        .address();
+    SoftContext owner = Registry.at(context, SoftContext.class);
+    check(entries, vector, owner.device.profile);
+    return create(owner, owner.struct(ibv_cq.layout()), entries, cqContext, channel).address();
   }
 
-  private static void check(String function, int entries, int vector, Profile profile) {
+  private static void check(int entries, int vector, Profile profile) {
     int most = profile.limit("max_cqe", SoftDevice.MAX_CQE);
-    if (entries < 1 || entries > most) {
-      throw new VerbsException(function, Errno.EINVAL, "cqe is 1 to " + most + ", not " + entries);
-    }
+    CallFailure.invalidIf(
+        entries < 1 || entries > most, "cqe is 1 to " + most + ", not " + entries);
     if (vector < 0 || vector >= SoftDevice.VECTORS) {
-      throw new VerbsException(
-          function,
-          Errno.EINVAL,
+      throw CallFailure.invalid(
           "comp_vector is 0 to " + (SoftDevice.VECTORS - 1) + ", not " + vector);
     }
   }
 
   private static SoftCompletionQueue create(
-      String function,
-      SoftContext owner,
-      CStruct struct,
-      int entries,
-      long cqContext,
-      long channelAddress) {
+      SoftContext owner, CStruct struct, int entries, long cqContext, long channelAddress) {
     SoftChannel channel =
-        channelAddress == 0 ? null : Registry.at(function, channelAddress, SoftChannel.class);
+        channelAddress == 0 ? null : Registry.at(channelAddress, SoftChannel.class);
     struct
         .putLong("channel", channelAddress)
         .putLong("cq_context", cqContext)
@@ -99,39 +87,30 @@ public final class CompletionFunctions {
         () -> Registry.add(new SoftCompletionQueue(owner, struct, channel, entries)));
   }
 
-  /** The pointer behind {@code ibv_create_cq_ex}. */
   public long create_cq_ex(long context, long attributes) {
-    return createExtended("ibv_create_cq_ex", context, attributes).address();
+    return createExtended(context, attributes).address();
   }
 
   /** Creates an extended completion queue. */
-  static SoftCompletionQueue createExtended(String function, long context, long attributes) {
-    SoftContext owner = Registry.at(function, context, SoftContext.class);
+  static SoftCompletionQueue createExtended(long context, long attributes) {
+    SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_cq_init_attr_ex.layout());
-    check(function, attr.getInt("cqe"), attr.getInt("comp_vector"), owner.device.profile);
+    check(attr.getInt("cqe"), attr.getInt("comp_vector"), owner.device.profile);
     CStruct struct = owner.struct(ibv_cq_ex.layout());
-    ExtendedPolling.fill(function, struct, attr.getLong("wc_flags"));
+    ExtendedPolling.fill(struct, attr.getLong("wc_flags"));
     return create(
-        function,
-        owner,
-        struct,
-        attr.getInt("cqe"),
-        attr.getLong("cq_context"),
-        attr.getLong("channel"));
+        owner, struct, attr.getInt("cqe"), attr.getLong("cq_context"), attr.getLong("channel"));
   }
 
   public void ibv_resize_cq(long address, int entries) {
-    SoftCompletionQueue queue = Registry.at("ibv_resize_cq", address, SoftCompletionQueue.class);
-    check("ibv_resize_cq", entries, 0, queue.device.profile);
-    if (!queue.resize(entries)) {
-      throw new VerbsException("ibv_resize_cq", Errno.EINVAL, "more completions wait");
-    }
+    SoftCompletionQueue queue = Registry.at(address, SoftCompletionQueue.class);
+    check(entries, 0, queue.device.profile);
+    CallFailure.invalidIf(!queue.resize(entries), "more completions wait");
     queue.struct.putInt("cqe", entries);
   }
 
-  /** The pointer behind {@code ibv_modify_cq}. */
   public int modify_cq(long address, long attributes) {
-    SoftCompletionQueue queue = Registry.at("ibv_modify_cq", address, SoftCompletionQueue.class);
+    SoftCompletionQueue queue = Registry.at(address, SoftCompletionQueue.class);
     CStruct attr = CStruct.at(attributes, ibv_modify_cq_attr.layout());
     if ((attr.getInt("attr_mask") & rdma_h.IBV_CQ_ATTR_MODERATE()) != 0) {
       queue.moderate(attr.getShort("moderate.cq_count"), attr.getShort("moderate.cq_period"));
@@ -140,10 +119,10 @@ public final class CompletionFunctions {
   }
 
   public void ibv_destroy_cq(long address) {
-    SoftCompletionQueue queue = Registry.at("ibv_destroy_cq", address, SoftCompletionQueue.class);
+    SoftCompletionQueue queue = Registry.at(address, SoftCompletionQueue.class);
     queue.device.engine.locked(
         () -> {
-          queue.requireUnused("ibv_destroy_cq");
+          queue.requireUnused();
           queue.end();
         });
     // Events are acknowledged by the address of the queue, which must be known until then.
@@ -152,13 +131,11 @@ public final class CompletionFunctions {
     queue.context.events.forget(queue);
   }
 
-  /** The pointer behind {@code ibv_poll_cq}. */
   public int poll_cq(long address, int count, long wc) {
     SoftCompletionQueue queue = SoftCompletionQueue.at(address);
     return queue == null ? -Errno.EINVAL : queue.poll(count, wc);
   }
 
-  /** The pointer behind {@code ibv_req_notify_cq}. */
   public int req_notify_cq(long address, int solicitedOnly) {
     SoftCompletionQueue queue = SoftCompletionQueue.at(address);
     if (queue == null) {

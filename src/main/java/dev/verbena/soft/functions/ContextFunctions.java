@@ -1,7 +1,6 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_device_attr;
 import dev.verbena.raw.ibv_device_attr_ex;
@@ -9,7 +8,9 @@ import dev.verbena.raw.ibv_gid_entry;
 import dev.verbena.raw.ibv_port_attr;
 import dev.verbena.raw.ibv_values_ex;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.AsyncEventQueue;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
@@ -47,16 +48,16 @@ final class ContextFunctions {
 
   private static final short DEFAULT_PKEY = -1;
 
-  private static SoftContext context(String function, long address) {
-    return Registry.at(function, address, SoftContext.class);
+  private static SoftContext context(long address) {
+    return Registry.at(address, SoftContext.class);
   }
 
   public void ibv_close_device(long address) {
-    SoftContext context = context("ibv_close_device", address);
+    SoftContext context = context(address);
     context.device.engine.locked(
         () -> {
           if (!context.device.isLost()) {
-            context.requireUnused("ibv_close_device");
+            context.requireUnused();
           }
           context.device.contexts.remove(context);
           if (context.device.isLost()) {
@@ -71,20 +72,20 @@ final class ContextFunctions {
   // Asynchronous events
 
   public void ibv_get_async_event(long address, long event) {
-    int errno = context("ibv_get_async_event", address).events.take(event);
+    int errno = context(address).events.take(event);
     if (errno != 0) {
-      throw new VerbsException("ibv_get_async_event", errno);
+      throw CallFailure.of(errno);
     }
   }
 
   public void ibv_ack_async_event(long event) {
-    Registry.acknowledge(event);
+    AsyncEventQueue.acknowledge(event);
   }
 
   // Queries
 
   public void ibv_query_device(long address, long attributes) {
-    SoftDevice device = context("ibv_query_device", address).device;
+    SoftDevice device = context(address).device;
     Memory.at(attributes, ibv_device_attr.sizeof()).fill((byte) 0);
     CStruct struct = CStruct.at(attributes, ibv_device_attr.layout());
     struct
@@ -137,11 +138,10 @@ final class ContextFunctions {
         | rdma_h.IBV_DEVICE_MANAGED_FLOW_STEERING();
   }
 
-  /** The pointer behind {@code ibv_query_device_ex}. */
   public int query_device_ex(long address, long input, long attributes, long size) {
     Memory.at(attributes, size).fill((byte) 0);
     ibv_query_device(address, attributes + ibv_device_attr_ex.orig_attr$offset());
-    SoftDevice device = context("ibv_query_device_ex", address).device;
+    SoftDevice device = context(address).device;
     CStruct.at(attributes, ibv_device_attr_ex.layout())
         .putLong("completion_timestamp_mask", device.clockMask())
         .putLong("hca_core_clock", device.clockKilohertz())
@@ -179,10 +179,9 @@ final class ContextFunctions {
     return 0;
   }
 
-  /** The pointer behind {@code ibv_query_port}. */
   public int query_port(long address, byte number, long attributes, long size) {
-    SoftDevice device = context("ibv_query_port", address).device;
-    SoftPort port = device.port("ibv_query_port", number);
+    SoftDevice device = context(address).device;
+    SoftPort port = device.port(number);
     boolean active = port.isActive();
     Memory.at(attributes, size).fill((byte) 0);
     CStruct.at(attributes, ibv_port_attr.layout())
@@ -206,31 +205,27 @@ final class ContextFunctions {
     int _ = query_port(address, number, attributes, 48);
   }
 
-  private static SoftPort port(String function, long address, int number) {
-    return context(function, address).device.port(function, number);
+  private static SoftPort port(long address, int number) {
+    return context(address).device.port(number);
   }
 
-  private static void checkIndex(String function, int index, int length) {
-    if (index < 0 || index >= length) {
-      throw new VerbsException(function, Errno.EINVAL, "index " + index + " of " + length);
-    }
+  private static void checkIndex(int index, int length) {
+    CallFailure.invalidIf(index < 0 || index >= length, "index " + index + " of " + length);
   }
 
   public void ibv_query_gid(long address, byte number, int index, long gid) {
-    SoftPort port = port("ibv_query_gid", address, number);
-    checkIndex("ibv_query_gid", index, GID_TABLE);
+    SoftPort port = port(address, number);
+    checkIndex(index, GID_TABLE);
     (index < port.gidTableLength ? port.gids.get(index) : new Gids(0, 0)).write(gid);
   }
 
   public void _ibv_query_gid_ex(
       long address, int number, int index, long entry, int flags, long size) {
-    SoftPort port = port("_ibv_query_gid_ex", address, number);
-    checkIndex("_ibv_query_gid_ex", index, GID_TABLE);
-    if (flags != 0) {
-      throw new VerbsException("_ibv_query_gid_ex", Errno.EOPNOTSUPP, "flags " + flags);
-    }
+    SoftPort port = port(address, number);
+    checkIndex(index, GID_TABLE);
+    CallFailure.unsupportedIf(flags != 0, "flags " + flags);
     if (index >= port.gidTableLength) {
-      throw new VerbsException("_ibv_query_gid_ex", Errno.ENODATA, "entry " + index + " is empty");
+      throw CallFailure.of(Errno.ENODATA, "entry " + index + " is empty");
     }
     write(port, index, entry, size);
   }
@@ -246,16 +241,12 @@ final class ContextFunctions {
 
   public long _ibv_query_gid_table(
       long address, long entries, long max, int flags, long entrySize) {
-    SoftDevice device = context("_ibv_query_gid_table", address).device;
-    if (flags != 0) {
-      throw new VerbsException("_ibv_query_gid_table", Errno.EOPNOTSUPP, "flags " + flags);
-    }
+    SoftDevice device = context(address).device;
+    CallFailure.unsupportedIf(flags != 0, "flags " + flags);
     long count = 0;
     for (SoftPort port : device.ports) {
       for (int i = 0; i < port.gidTableLength; i++) {
-        if (count == max) {
-          throw new VerbsException("_ibv_query_gid_table", Errno.EINVAL, "more than " + max);
-        }
+        CallFailure.invalidIf(count == max, "more than " + max);
         write(port, i, entries + count * entrySize, entrySize);
         count++;
       }
@@ -264,22 +255,22 @@ final class ContextFunctions {
   }
 
   public void ibv_query_pkey(long address, byte number, int index, long pkey) {
-    SoftPort _ = port("ibv_query_pkey", address, number);
-    checkIndex("ibv_query_pkey", index, 1);
+    SoftPort _ = port(address, number);
+    checkIndex(index, 1);
     Memory.putShort(pkey, DEFAULT_PKEY);
   }
 
   public int ibv_get_pkey_index(long address, byte number, short pkey) {
-    SoftPort _ = port("ibv_get_pkey_index", address, number);
+    SoftPort _ = port(address, number);
     if (pkey != DEFAULT_PKEY) {
-      throw new VerbsException("ibv_get_pkey_index", Errno.ENOENT);
+      throw CallFailure.of(Errno.ENOENT);
     }
     return 0;
   }
 
   /** The pointer behind {@code ibv_query_rt_values_ex}. */
   public int query_rt_values(long address, long values) {
-    SoftDevice device = context("ibv_query_rt_values_ex", address).device;
+    SoftDevice device = context(address).device;
     CStruct struct = CStruct.at(values, ibv_values_ex.layout());
     if (struct.getInt("comp_mask") != rdma_h.IBV_VALUES_MASK_RAW_CLOCK()) {
       return Errno.EINVAL;

@@ -1,7 +1,6 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Abi;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_context_ops;
@@ -10,22 +9,23 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.verbs_context;
 import dev.verbena.soft.device.AsyncEventQueue;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
+import dev.verbena.soft.device.Fabric;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
-import dev.verbena.soft.device.Topology;
 import dev.verbena.soft.engine.Engine;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 
 /** The device list of a network, and opening its devices. */
 final class DeviceFunctions {
-  private final Topology network;
+  private final Fabric network;
   private final Engine engine;
 
   private final PointerLists lists = new PointerLists();
 
-  DeviceFunctions(Topology network, Engine engine) {
+  DeviceFunctions(Fabric network, Engine engine) {
     this.network = network;
     this.engine = engine;
   }
@@ -40,13 +40,13 @@ final class DeviceFunctions {
     lists.free(list);
   }
 
-  private SoftDevice device(String function, long address) {
+  private SoftDevice device(long address) {
     return engine.locked(
         () ->
             network.devices().stream()
                 .filter(device -> device.struct.address() == address)
                 .findFirst()
-                .orElseThrow(() -> new VerbsException(function, Errno.ENODEV)));
+                .orElseThrow(() -> CallFailure.of(Errno.ENODEV)));
   }
 
   public long ibv_get_device_name(long device) {
@@ -54,16 +54,16 @@ final class DeviceFunctions {
   }
 
   public long ibv_get_device_guid(long device) {
-    return Long.reverseBytes(device("ibv_get_device_guid", device).guid);
+    return Long.reverseBytes(device(device).guid);
   }
 
   public int ibv_get_device_index(long device) {
-    SoftDevice found = device("ibv_get_device_index", device);
+    SoftDevice found = device(device);
     return engine.locked(() -> network.devices().indexOf(found));
   }
 
   public long ibv_open_device(long address) {
-    SoftDevice device = device("ibv_open_device", address);
+    SoftDevice device = device(address);
     CStruct outer = CStruct.allocate(verbs_context.layout());
     CStruct context = outer.at("context", ibv_context.layout());
     AsyncEventQueue events = new AsyncEventQueue();
@@ -92,8 +92,7 @@ final class DeviceFunctions {
 
   @SuppressWarnings("DoNotCallSuggester") // It is called like every function of the table.
   public long ibv_import_device(int descriptor) {
-    throw new VerbsException(
-        "ibv_import_device", Errno.EOPNOTSUPP, "software devices cannot be imported");
+    throw CallFailure.of(Errno.EOPNOTSUPP, "software devices cannot be imported");
   }
 
   /** Nothing to do: no memory is given to hardware. */

@@ -1,10 +1,9 @@
 package dev.verbena.soft.functions;
 
-import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.raw.ibv_parent_domain_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDomain;
@@ -12,15 +11,13 @@ import dev.verbena.soft.device.SoftThreadDomain;
 
 /** Thread domains and parent domains. */
 final class DomainFunctions {
-  /** The pointer behind {@code ibv_alloc_td}. */
   public long alloc_td(long context, long attributes) {
-    SoftContext owner = Registry.at("ibv_alloc_td", context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     return Registry.create(owner.device, () -> new SoftThreadDomain(owner));
   }
 
-  /** The pointer behind {@code ibv_dealloc_td}. */
   public int dealloc_td(long address) {
-    Registry.destroy("ibv_dealloc_td", address, SoftThreadDomain.class);
+    Registry.destroy(address, SoftThreadDomain.class);
     return 0;
   }
 
@@ -29,20 +26,15 @@ final class DomainFunctions {
    * device has no use for, and nothing is allocated with an allocator.
    */
   public long alloc_parent_domain(long context, long attributes) {
-    String function = "ibv_alloc_parent_domain";
-    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_parent_domain_init_attr.layout());
     int known =
         rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS()
             | rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT();
-    if ((attr.getInt("comp_mask") & ~known) != 0) {
-      throw new VerbsException(function, Errno.EOPNOTSUPP, "comp_mask");
-    }
-    SoftDomain parent = MemoryFunctions.domain(function, attr.getLong("pd"));
+    CallFailure.unsupportedIf((attr.getInt("comp_mask") & ~known) != 0, "comp_mask");
+    SoftDomain parent = Registry.at(attr.getLong("pd"), SoftDomain.class);
     SoftThreadDomain thread =
-        attr.getLong("td") == 0
-            ? null
-            : Registry.at(function, attr.getLong("td"), SoftThreadDomain.class);
+        attr.getLong("td") == 0 ? null : Registry.at(attr.getLong("td"), SoftThreadDomain.class);
     return Registry.create(owner.device, () -> new SoftDomain(owner, parent, thread));
   }
 }

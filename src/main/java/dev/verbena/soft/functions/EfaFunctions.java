@@ -1,12 +1,12 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Upcalls;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Completion;
 import dev.verbena.soft.device.Peers;
 import dev.verbena.soft.device.Registry;
@@ -52,17 +52,11 @@ final class EfaFunctions {
   private static final int EFA_QUEUE = 24;
 
   /** The object at an address, if its device is an EFA. */
-  private static <T extends SoftObject> T efa(String function, long address, Class<T> type) {
-    T object = Registry.at(function, address, type);
-    requireEfa(function, object.device);
+  private static <T extends SoftObject> T efa(long address, Class<T> type) {
+    T object = Registry.at(address, type);
+    CallFailure.unsupportedIf(
+        !object.device.profile.isEfa(), "the software device has not the profile efa");
     return object;
-  }
-
-  private static void requireEfa(String function, SoftDevice device) {
-    if (!device.profile.isEfa()) {
-      throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "the software device has not the profile efa");
-    }
   }
 
   private static int maxInline(SoftDevice device) {
@@ -75,7 +69,7 @@ final class EfaFunctions {
   }
 
   public void efadv_query_device(long context, long attr, int length) {
-    SoftDevice device = efa("efadv_query_device", context, SoftContext.class).device;
+    SoftDevice device = efa(context, SoftContext.class).device;
     Memory.at(attr, length).fill((byte) 0);
     Memory.putInt(attr + 8, sends(false));
     Memory.putInt(attr + 12, MAX_RECEIVES);
@@ -88,7 +82,7 @@ final class EfaFunctions {
   }
 
   public int efadv_get_max_sq_depth(long context, long attr, int length) {
-    SoftDevice device = efa("efadv_get_max_sq_depth", context, SoftContext.class).device;
+    SoftDevice device = efa(context, SoftContext.class).device;
     boolean fits =
         Memory.getInt(attr + 12) <= MAX_SGES
             && Memory.getInt(attr + 16) <= 1
@@ -97,65 +91,53 @@ final class EfaFunctions {
   }
 
   public int efadv_get_max_rq_depth(long context, long attr, int length) {
-    efa("efadv_get_max_rq_depth", context, SoftContext.class);
+    efa(context, SoftContext.class);
     int elements = Memory.getInt(attr + 8);
     return elements > MAX_SGES ? -Errno.EINVAL : MAX_RECEIVES / elements;
   }
 
   public long efadv_create_qp_ex(long context, long initAttr, long attr, int length) {
-    String function = "efadv_create_qp_ex";
-    SoftContext owner = efa(function, context, SoftContext.class);
+    SoftContext owner = efa(context, SoftContext.class);
     CStruct asked = CStruct.at(initAttr, ibv_qp_init_attr_ex.layout());
     int flags = Short.toUnsignedInt(Memory.getShort(attr + 12));
     int mask = asked.getInt("comp_mask");
     int known = rdma_h.IBV_QP_INIT_ATTR_PD() | rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS();
-    if (asked.getInt("qp_type") != rdma_h.IBV_QPT_DRIVER()
-        || Memory.getInt(attr + 8) != 0
-        || (flags & ~(UNSOLICITED_WRITES | INLINE_WRITES)) != 0
-        || (mask & ~known) != 0) {
-      throw new VerbsException(function, Errno.EOPNOTSUPP, "flags 0x" + Integer.toHexString(flags));
-    }
+    CallFailure.unsupportedIf(
+        asked.getInt("qp_type") != rdma_h.IBV_QPT_DRIVER()
+            || Memory.getInt(attr + 8) != 0
+            || (flags & ~(UNSOLICITED_WRITES | INLINE_WRITES)) != 0
+            || (mask & ~known) != 0,
+        "flags 0x" + Integer.toHexString(flags));
     if ((mask & rdma_h.IBV_QP_INIT_ATTR_PD()) == 0 || asked.getLong("srq") != 0) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "no protection domain, or a shared receive queue");
+      throw CallFailure.invalid("no protection domain, or a shared receive queue");
     }
     boolean inlineWrites = (flags & INLINE_WRITES) != 0;
-    check(function, asked, "max_send_wr", sends(inlineWrites));
-    check(function, asked, "max_send_sge", MAX_SGES);
-    check(function, asked, "max_recv_sge", MAX_SGES);
-    check(
-        function,
-        asked,
-        "max_recv_wr",
-        MAX_RECEIVES / Math.max(1, asked.getInt("cap.max_recv_sge")));
-    check(function, asked, "max_inline_data", maxInline(owner.device));
-    SoftDomain domain = MemoryFunctions.domain(function, asked.getLong("pd"));
+    QueuePairFunctions.check(asked, "max_send_wr", sends(inlineWrites));
+    QueuePairFunctions.check(asked, "max_send_sge", MAX_SGES);
+    QueuePairFunctions.check(asked, "max_recv_sge", MAX_SGES);
+    QueuePairFunctions.check(
+        asked, "max_recv_wr", MAX_RECEIVES / Math.max(1, asked.getInt("cap.max_recv_sge")));
+    QueuePairFunctions.check(asked, "max_inline_data", maxInline(owner.device));
+    SoftDomain domain = Registry.at(asked.getLong("pd"), SoftDomain.class);
     long operations =
         (mask & rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS()) != 0
             ? asked.getLong("send_ops_flags")
             : 0;
-    return QueuePairFunctions.createSrd(
-        function,
+    return QueuePairFunctions.create(
         owner,
         domain,
+        null,
         initAttr,
         new QueuePairChoices(
             operations, 0, 0, null, inlineWrites, (flags & UNSOLICITED_WRITES) != 0));
   }
 
-  private static void check(String function, CStruct asked, String field, int limit) {
-    QueuePairFunctions.check(function, asked, field, limit);
-  }
-
   public long efadv_create_cq(long context, long initAttr, long attr, int length) {
-    String function = "efadv_create_cq";
-    efa(function, context, SoftContext.class);
+    efa(context, SoftContext.class);
     long fields = Memory.getLong(attr + 8);
-    if ((fields & ~(WITH_SGID | WITH_UNSOLICITED)) != 0) {
-      throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "wc_flags 0x" + Long.toHexString(fields));
-    }
-    SoftCompletionQueue queue = CompletionFunctions.createExtended(function, context, initAttr);
+    CallFailure.unsupportedIf(
+        (fields & ~(WITH_SGID | WITH_UNSOLICITED)) != 0, "wc_flags 0x" + Long.toHexString(fields));
+    SoftCompletionQueue queue = CompletionFunctions.createExtended(context, initAttr);
     MemorySegment struct = Arena.ofAuto().allocate(EFA_QUEUE + Long.BYTES, Long.BYTES);
     if ((fields & WITH_SGID) != 0) {
       struct.set(ValueLayout.JAVA_LONG, 8, Pointers.to("wc_read_sgid").address());
@@ -169,7 +151,7 @@ final class EfaFunctions {
   }
 
   public long efadv_cq_from_ibv_cq_ex(long address) {
-    SoftCompletionQueue queue = efa("efadv_cq_from_ibv_cq_ex", address, SoftCompletionQueue.class);
+    SoftCompletionQueue queue = efa(address, SoftCompletionQueue.class);
     return queue.efa == null ? 0 : queue.efa.address();
   }
 
@@ -197,14 +179,14 @@ final class EfaFunctions {
   }
 
   public void efadv_query_ah(long address, long attr, int length) {
-    SoftAddressHandle handle = efa("efadv_query_ah", address, SoftAddressHandle.class);
+    SoftAddressHandle handle = efa(address, SoftAddressHandle.class);
     Memory.at(attr, length).fill((byte) 0);
     Memory.putShort(attr + 8, (short) handle.number);
   }
 
   /** All regions are reached by one interconnect. */
   public void efadv_query_mr(long address, long attr, int length) {
-    efa("efadv_query_mr", address, SoftRegion.class);
+    efa(address, SoftRegion.class);
     Memory.at(attr, length).fill((byte) 0);
     Memory.putShort(attr + 8, (short) 7);
   }

@@ -1,7 +1,6 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Abi;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Upcalls;
@@ -9,8 +8,10 @@ import dev.verbena.raw.ibv_cq_ex;
 import dev.verbena.raw.ibv_wc_tm_info;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Completion;
 import dev.verbena.soft.device.SoftCompletionQueue;
+import java.util.Map;
 
 /**
  * The functions behind the pointers of {@code struct ibv_cq_ex}: polling with {@code
@@ -20,50 +21,32 @@ final class ExtendedPolling {
   private static final long STATUS = Abi.current().offsetOf(ibv_cq_ex.layout(), "status");
   private static final long WR_ID = Abi.current().offsetOf(ibv_cq_ex.layout(), "wr_id");
 
+  /** The functions that read fields, by the flag with which each field is asked for. */
+  private static final Map<String, Integer> FIELDS =
+      Map.ofEntries(
+          Map.entry("read_byte_len", rdma_h.IBV_WC_EX_WITH_BYTE_LEN()),
+          Map.entry("read_imm_data", rdma_h.IBV_WC_EX_WITH_IMM()),
+          Map.entry("read_qp_num", rdma_h.IBV_WC_EX_WITH_QP_NUM()),
+          Map.entry("read_src_qp", rdma_h.IBV_WC_EX_WITH_SRC_QP()),
+          Map.entry("read_slid", rdma_h.IBV_WC_EX_WITH_SLID()),
+          Map.entry("read_sl", rdma_h.IBV_WC_EX_WITH_SL()),
+          Map.entry("read_dlid_path_bits", rdma_h.IBV_WC_EX_WITH_DLID_PATH_BITS()),
+          Map.entry("read_cvlan", rdma_h.IBV_WC_EX_WITH_CVLAN()),
+          Map.entry("read_flow_tag", rdma_h.IBV_WC_EX_WITH_FLOW_TAG()),
+          Map.entry("read_tm_info", rdma_h.IBV_WC_EX_WITH_TM_INFO()),
+          Map.entry("read_completion_ts", rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP()),
+          Map.entry(
+              "read_completion_wallclock_ns",
+              rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK()));
+
   /** Sets the pointers of a queue that was asked for some fields. */
-  static void fill(String function, CStruct queue, long wcFlags) {
-    set(
-        queue,
-        "start_poll",
-        "next_poll",
-        "end_poll",
-        "read_opcode",
-        "read_vendor_err",
-        "read_wc_flags");
-    long left = wcFlags;
-    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_BYTE_LEN(), "read_byte_len");
-    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_IMM(), "read_imm_data");
-    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_QP_NUM(), "read_qp_num");
-    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_SRC_QP(), "read_src_qp");
-    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_SLID(), "read_slid");
-    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_SL(), "read_sl");
-    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_DLID_PATH_BITS(), "read_dlid_path_bits");
-    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_CVLAN(), "read_cvlan");
-    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_FLOW_TAG(), "read_flow_tag");
-    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_TM_INFO(), "read_tm_info");
-    left = set(queue, left, rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP(), "read_completion_ts");
-    left =
-        set(
-            queue,
-            left,
-            rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK(),
-            "read_completion_wallclock_ns");
-    if (left != 0) {
-      throw new VerbsException(function, Errno.EOPNOTSUPP, "wc_flags 0x" + Long.toHexString(left));
-    }
-  }
-
-  private static long set(CStruct queue, long flags, int flag, String field) {
-    if ((flags & flag) != 0) {
-      set(queue, field);
-    }
-    return flags & ~flag;
-  }
-
-  private static void set(CStruct queue, String... fields) {
-    for (String field : fields) {
-      queue.putLong(field, Pointers.to(field).address());
-    }
+  static void fill(CStruct queue, long wcFlags) {
+    long known = FIELDS.values().stream().reduce(0, (a, b) -> a | b);
+    CallFailure.unsupportedIf(
+        (wcFlags & ~known) != 0, "wc_flags 0x" + Long.toHexString(wcFlags & ~known));
+    Pointers.fill(queue, "start_poll", "next_poll", "end_poll");
+    Pointers.fill(queue, "read_opcode", "read_vendor_err", "read_wc_flags");
+    Pointers.fill(queue, FIELDS, wcFlags);
   }
 
   private static SoftCompletionQueue queue(long address) {

@@ -9,10 +9,11 @@ import dev.verbena.raw.ibv_data_buf;
 import dev.verbena.raw.ibv_qp_ex;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.ScatterList;
 import dev.verbena.soft.transport.SendQueue;
-import dev.verbena.soft.transport.SendRequest;
 import dev.verbena.soft.transport.SoftQueuePair;
+import dev.verbena.soft.transport.SoftSendRequest;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -45,30 +46,14 @@ final class ExtendedPosting {
   static void fill(CStruct queuePair, long sendOps) {
     int type = queuePair.getInt("qp_base.qp_type");
     if ((sendOps & ~allowed(type)) != 0) {
-      throw new VerbsException(
-          "ibv_create_qp_ex",
-          Errno.EOPNOTSUPP,
-          "send_ops_flags 0x" + Long.toHexString(sendOps & ~allowed(type)));
+      throw CallFailure.of(
+          Errno.EOPNOTSUPP, "send_ops_flags 0x" + Long.toHexString(sendOps & ~allowed(type)));
     }
-    for (Map.Entry<String, Integer> operation : OPERATIONS.entrySet()) {
-      if ((sendOps & operation.getValue()) != 0) {
-        queuePair.putLong(operation.getKey(), Pointers.to(operation.getKey()).address());
-      }
-    }
-    for (String field :
-        new String[] {
-          "wr_start",
-          "wr_complete",
-          "wr_abort",
-          "wr_set_sge",
-          "wr_set_sge_list",
-          "wr_set_inline_data",
-          "wr_set_inline_data_list",
-          "wr_set_ud_addr",
-          "wr_set_xrc_srqn"
-        }) {
-      queuePair.putLong(field, Pointers.to(field).address());
-    }
+    Pointers.fill(queuePair, OPERATIONS, sendOps);
+    Pointers.fill(
+        queuePair, "wr_start", "wr_complete", "wr_abort", "wr_set_sge", "wr_set_sge_list");
+    Pointers.fill(queuePair, "wr_set_inline_data", "wr_set_inline_data_list");
+    Pointers.fill(queuePair, "wr_set_ud_addr", "wr_set_xrc_srqn");
   }
 
   /** The operations of a type of queue pair. */
@@ -152,16 +137,16 @@ final class ExtendedPosting {
   }
 
   /** Begins a request; the result is never null, but may be one that is not posted. */
-  private static SendRequest begin(long address, int opcode) {
+  private static SoftSendRequest begin(long address, int opcode) {
     SendQueue sends = queue(address);
     if (sends.isFull(sends.pending) || SoftQueuePair.at(address).device.queuesFull) {
       fail(sends, Errno.ENOMEM);
-      sends.current = new SendRequest(1, 0, 0);
+      sends.current = new SoftSendRequest(1, 0, 0);
     } else {
       sends.current = sends.free(sends.pending);
       sends.pending++;
     }
-    SendRequest request = sends.current;
+    SoftSendRequest request = sends.current;
     request.wrId = Memory.getLong(address + WR_ID);
     request.flags = Memory.getInt(address + WR_FLAGS) & ~rdma_h.IBV_SEND_INLINE();
     request.opcode = opcode;
@@ -178,15 +163,15 @@ final class ExtendedPosting {
   }
 
   /** The request that is being built, or null if something failed before. */
-  private static @Nullable SendRequest current(SendQueue sends) {
+  private static @Nullable SoftSendRequest current(SendQueue sends) {
     if (sends.current == null) {
       fail(sends, Errno.EINVAL);
     }
     return sends.pendingError == 0 ? sends.current : null;
   }
 
-  private static SendRequest remote(long address, int opcode, int key, long remote) {
-    SendRequest request = begin(address, opcode);
+  private static SoftSendRequest remote(long address, int opcode, int key, long remote) {
+    SoftSendRequest request = begin(address, opcode);
     request.remoteKey = key;
     request.remoteAddress = remote;
     return request;
@@ -199,9 +184,9 @@ final class ExtendedPosting {
   public static void wr_send_tso(long address, long header, short headerSize, short segmentSize) {
     begin(address, rdma_h.IBV_WR_TSO());
     SendQueue sends = queue(address);
-    SendRequest request = current(sends); // A request that is not posted has no buffer.
+    SoftSendRequest request = current(sends); // A request that is not posted has no buffer.
     if (request != null) {
-      int errno = Posting.takeHeader(sends, request, header, headerSize, segmentSize);
+      int errno = ListPosting.takeHeader(sends, request, header, headerSize, segmentSize);
       if (errno != 0) {
         fail(sends, errno);
       }
@@ -230,7 +215,7 @@ final class ExtendedPosting {
 
   public static void wr_atomic_cmp_swp(
       long address, int key, long remote, long compare, long swap) {
-    SendRequest request = remote(address, rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP(), key, remote);
+    SoftSendRequest request = remote(address, rdma_h.IBV_WR_ATOMIC_CMP_AND_SWP(), key, remote);
     request.compareAdd = compare;
     request.swap = swap;
   }
@@ -240,14 +225,14 @@ final class ExtendedPosting {
   }
 
   public static void wr_atomic_write(long address, int key, long remote, long data) {
-    SendRequest request = remote(address, rdma_h.IBV_WR_ATOMIC_WRITE(), key, remote);
+    SoftSendRequest request = remote(address, rdma_h.IBV_WR_ATOMIC_WRITE(), key, remote);
     request.atomicValue = Memory.getLong(data);
     request.hasAtomicValue = true;
   }
 
   public static void wr_flush(
       long address, int key, long remote, long length, byte type, byte level) {
-    SendRequest request = remote(address, rdma_h.IBV_WR_FLUSH(), key, remote);
+    SoftSendRequest request = remote(address, rdma_h.IBV_WR_FLUSH(), key, remote);
     request.bindLength = length;
     request.flushType = type;
     request.flushLevel = level;
@@ -258,9 +243,9 @@ final class ExtendedPosting {
   }
 
   public static void wr_bind_mw(long address, long mw, int key, long info) {
-    SendRequest request = begin(address, rdma_h.IBV_WR_BIND_MW());
+    SoftSendRequest request = begin(address, rdma_h.IBV_WR_BIND_MW());
     try {
-      request.window = Posting.window(mw);
+      request.window = ListPosting.window(mw);
       request.bindKey = key;
       request.readBindInfo(info);
     } catch (VerbsException e) {
@@ -270,7 +255,7 @@ final class ExtendedPosting {
 
   public static void wr_set_sge(long address, int key, long local, int length) {
     SendQueue sends = queue(address);
-    SendRequest request = current(sends);
+    SoftSendRequest request = current(sends);
     if (request != null) {
       request.elements.clear();
       if (request.elements.capacity() == 0) {
@@ -283,7 +268,7 @@ final class ExtendedPosting {
 
   public static void wr_set_sge_list(long address, long count, long list) {
     SendQueue sends = queue(address);
-    SendRequest request = current(sends);
+    SoftSendRequest request = current(sends);
     if (request != null) {
       if (!sends.takesElements(request, count)) {
         fail(sends, Errno.EINVAL);
@@ -295,7 +280,7 @@ final class ExtendedPosting {
 
   public static void wr_set_inline_data(long address, long data, long length) {
     SendQueue sends = queue(address);
-    SendRequest request = current(sends);
+    SoftSendRequest request = current(sends);
     if (request != null) {
       request.inlineLength = 0;
       appendInline(sends, request, data, length);
@@ -304,7 +289,7 @@ final class ExtendedPosting {
 
   public static void wr_set_inline_data_list(long address, long count, long list) {
     SendQueue sends = queue(address);
-    SendRequest request = current(sends);
+    SoftSendRequest request = current(sends);
     if (request != null) {
       request.inlineLength = 0;
       for (long i = 0; i < count && sends.pendingError == 0; i++) {
@@ -318,7 +303,8 @@ final class ExtendedPosting {
     }
   }
 
-  private static void appendInline(SendQueue sends, SendRequest request, long data, long length) {
+  private static void appendInline(
+      SendQueue sends, SoftSendRequest request, long data, long length) {
     if (length < 0
         || request.inlineLength + length > sends.maxInline
         || !sends.takesInline(request)) {
@@ -331,9 +317,9 @@ final class ExtendedPosting {
 
   public static void wr_set_ud_addr(long address, long ah, int number, int key) {
     SendQueue sends = queue(address);
-    SendRequest request = current(sends);
+    SoftSendRequest request = current(sends);
     if (request != null) {
-      request.handle = Posting.addressHandle(ah);
+      request.handle = ListPosting.addressHandle(ah);
       request.remoteQueuePair = number;
       request.remoteQueueKey = key;
       if (request.handle == null) {
@@ -343,7 +329,7 @@ final class ExtendedPosting {
   }
 
   public static void wr_set_xrc_srqn(long address, int number) {
-    SendRequest request = current(queue(address));
+    SoftSendRequest request = current(queue(address));
     if (request != null) {
       request.sharedQueue = number;
     }

@@ -1,7 +1,6 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_counter_attach_attr;
 import dev.verbena.raw.ibv_flow_attr;
@@ -9,6 +8,8 @@ import dev.verbena.raw.ibv_flow_spec_action_tag;
 import dev.verbena.raw.ibv_flow_spec_counter_action;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
+import dev.verbena.soft.device.FlowEntry;
 import dev.verbena.soft.device.FlowFilter;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftContext;
@@ -26,32 +27,29 @@ final class FlowFunctions {
 
   private static final long SPEC_SIZE = 4;
 
-  private static SoftFlowCounters counters(String function, long address) {
-    return Registry.at(function, address, SoftFlowCounters.class);
+  private static SoftFlowCounters counters(long address) {
+    return Registry.at(address, SoftFlowCounters.class);
   }
 
   // Rules
 
-  /** The pointer behind {@code ibv_create_flow}. */
   public long ibv_create_flow(long qp, long attributes) {
-    String function = "ibv_create_flow";
-    SoftQueuePair queuePair = Registry.at(function, qp, SoftQueuePair.class);
+    SoftQueuePair queuePair = Registry.at(qp, SoftQueuePair.class);
     CStruct attr = CStruct.at(attributes, ibv_flow_attr.layout());
-    SoftPort port = queuePair.device.port(function, attr.getByte("port"));
+    SoftPort port = queuePair.device.port(attr.getByte("port"));
     int flags = attr.getInt("flags");
     int type = attr.getInt("type");
-    if (queuePair.type != rdma_h.IBV_QPT_RAW_PACKET()) {
-      throw new VerbsException(function, Errno.EINVAL, "not a RAW_PACKET queue pair");
-    }
+    CallFailure.invalidIf(
+        queuePair.type != rdma_h.IBV_QPT_RAW_PACKET(), "not a RAW_PACKET queue pair");
     if ((flags & ~rdma_h.IBV_FLOW_ATTR_FLAGS_DONT_TRAP()) != 0 || attr.getInt("comp_mask") != 0) {
-      throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "flags 0x" + Integer.toHexString(flags) + ", or comp_mask");
+      throw CallFailure.of(
+          Errno.EOPNOTSUPP, "flags 0x" + Integer.toHexString(flags) + ", or comp_mask");
     }
-    if (type < rdma_h.IBV_FLOW_ATTR_NORMAL()
-        || type > rdma_h.IBV_FLOW_ATTR_SNIFFER()
-        || (flags != 0 && type != rdma_h.IBV_FLOW_ATTR_NORMAL())) {
-      throw new VerbsException(function, Errno.EINVAL, "type " + type + ", flags " + flags);
-    }
+    CallFailure.invalidIf(
+        type < rdma_h.IBV_FLOW_ATTR_NORMAL()
+            || type > rdma_h.IBV_FLOW_ATTR_SNIFFER()
+            || (flags != 0 && type != rdma_h.IBV_FLOW_ATTR_NORMAL()),
+        "type " + type + ", flags " + flags);
     Rule rule = Rule.read(attributes, attr.getShort("size"), attr.getByte("num_of_specs"));
     return Registry.create(
         queuePair.device,
@@ -59,10 +57,7 @@ final class FlowFunctions {
             new SoftFlow(
                 queuePair,
                 port,
-                type,
-                attr.getShort("priority"),
-                flags == 0,
-                rule.filters,
+                new FlowEntry.Match(type, attr.getShort("priority"), flags == 0, rule.filters),
                 rule.actions()));
   }
 
@@ -81,10 +76,9 @@ final class FlowFunctions {
             at + SPEC_HEADER > size
                 ? 0
                 : Short.toUnsignedInt(Memory.getShort(attributes + at + SPEC_SIZE));
-        if (length < SPEC_HEADER || at + length > size) {
-          throw new VerbsException(
-              "ibv_create_flow", Errno.EINVAL, "spec " + i + " ends behind the " + size + " bytes");
-        }
+        CallFailure.invalidIf(
+            length < SPEC_HEADER || at + length > size,
+            "spec " + i + " ends behind the " + size + " bytes");
         rule.add(Memory.getInt(attributes + at), attributes + at);
         at += length;
       }
@@ -99,7 +93,6 @@ final class FlowFunctions {
       } else if (type == rdma_h.IBV_FLOW_SPEC_ACTION_COUNT()) {
         counters =
             FlowFunctions.counters(
-                "ibv_create_flow",
                 Memory.getLong(spec + ibv_flow_spec_counter_action.counters$offset()));
       } else {
         filters.add(FlowFilter.read(type, spec));
@@ -111,29 +104,26 @@ final class FlowFunctions {
     }
   }
 
-  /** The pointer behind {@code ibv_destroy_flow}. */
   public int ibv_destroy_flow(long address) {
-    Registry.destroy("ibv_destroy_flow", address, SoftFlow.class);
+    Registry.destroy(address, SoftFlow.class);
     return 0;
   }
 
   // Counters
 
-  /** The pointer behind {@code ibv_create_counters}. */
   public long create_counters(long context, long attributes) {
-    SoftContext owner = Registry.at("ibv_create_counters", context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     return Registry.create(owner.device, () -> new SoftFlowCounters(owner));
   }
 
-  /** The pointer behind {@code ibv_destroy_counters}. */
   public int destroy_counters(long address) {
-    Registry.destroy("ibv_destroy_counters", address, SoftFlowCounters.class);
+    Registry.destroy(address, SoftFlowCounters.class);
     return 0;
   }
 
-  /** The pointer behind {@code ibv_attach_counters_point_flow}: before rules use them. */
+  /** Before rules use them. */
   public int attach_counters_point_flow(long address, long attributes, long flow) {
-    SoftFlowCounters counters = counters("ibv_attach_counters_point_flow", address);
+    SoftFlowCounters counters = counters(address);
     CStruct attr = CStruct.at(attributes, ibv_counter_attach_attr.layout());
     int description = attr.getInt("counter_desc");
     int index = attr.getInt("index");
@@ -154,9 +144,8 @@ final class FlowFunctions {
         });
   }
 
-  /** The pointer behind {@code ibv_read_counters}. */
   public int read_counters(long address, long values, int count, int flags) {
-    SoftFlowCounters counters = counters("ibv_read_counters", address);
+    SoftFlowCounters counters = counters(address);
     counters.device.engine.locked(
         () -> {
           for (int i = 0; i < count; i++) {

@@ -2,9 +2,9 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.FailingCalls;
 import dev.verbena.soft.device.Registry;
-import dev.verbena.soft.device.SoftDevice;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Method;
@@ -93,14 +93,17 @@ final class FunctionTable {
     if (function == null) {
       throw new VerbsException(name, Errno.EOPNOTSUPP, "the software device does not implement it");
     }
-    if (arguments != null && arguments.length > 0 && arguments[0] instanceof Long object) {
-      SoftDevice device = Registry.deviceOf(object);
-      Pointers.requireSupported(name, object, device);
+    try {
+      if (arguments != null && arguments.length > 0 && arguments[0] instanceof Long object) {
+        Pointers.requireSupported(name, object, Registry.deviceOf(object));
+      }
+      int errno = failingCalls.failure(name);
+      if (errno != 0) {
+        throw CallFailure.of(errno, "a fault that was asked for");
+      }
+      return function.invokeWithArguments(arguments == null ? new Object[0] : arguments);
+    } catch (VerbsException e) {
+      throw CallFailure.in(name, e);
     }
-    int errno = failingCalls.failure(name);
-    if (errno != 0) {
-      throw new VerbsException(name, errno, "a fault that was asked for");
-    }
-    return function.invokeWithArguments(arguments == null ? new Object[0] : arguments);
   }
 }

@@ -1,10 +1,10 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.KeyTable;
 import dev.verbena.soft.device.MemoryKey;
 import dev.verbena.soft.device.MemoryKey.Use;
@@ -18,7 +18,7 @@ import dev.verbena.soft.device.SoftRegion;
 import dev.verbena.soft.wire.Packet;
 
 /** Protection domains and memory regions. */
-public final class MemoryFunctions {
+final class MemoryFunctions {
   private static final int REMOTE_WRITES =
       rdma_h.IBV_ACCESS_REMOTE_WRITE() | rdma_h.IBV_ACCESS_REMOTE_ATOMIC();
   private static final int KNOWN =
@@ -33,56 +33,42 @@ public final class MemoryFunctions {
           | rdma_h.IBV_ACCESS_FLUSH_GLOBAL()
           | rdma_h.IBV_ACCESS_FLUSH_PERSISTENT();
 
-  static SoftDomain domain(String function, long address) {
-    return Registry.at(function, address, SoftDomain.class);
-  }
-
   public long ibv_alloc_pd(long context) {
-    SoftContext owner = Registry.at("ibv_alloc_pd", context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     return Registry.create(owner.device, () -> new SoftDomain(owner, null, null));
   }
 
   public void ibv_dealloc_pd(long address) {
-    Registry.destroy("ibv_dealloc_pd", address, SoftDomain.class);
+    Registry.destroy(address, SoftDomain.class);
   }
 
   public long ibv_reg_mr(long pd, long address, long length, int access) {
-    return register("ibv_reg_mr", pd, address, length, address, access);
+    return register(pd, address, length, address, access);
   }
 
   public long ibv_reg_mr_iova(long pd, long address, long length, long iova, int access) {
-    return register("ibv_reg_mr_iova", pd, address, length, iova, access);
+    return register(pd, address, length, iova, access);
   }
 
   public long ibv_reg_mr_iova2(long pd, long address, long length, long iova, int access) {
-    return register("ibv_reg_mr_iova2", pd, address, length, iova, access);
+    return register(pd, address, length, iova, access);
   }
 
-  private static long register(
-      String function, long pd, long address, long length, long iova, int access) {
-    SoftDomain domain = domain(function, pd);
+  private static long register(long pd, long address, long length, long iova, int access) {
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     boolean zeroBased = (access & rdma_h.IBV_ACCESS_ZERO_BASED()) != 0;
     return domain.device.engine.locked(
-        () -> add(function, domain, address, length, zeroBased ? 0 : iova, access, null).address());
+        () -> add(domain, address, length, zeroBased ? 0 : iova, access, null).address());
   }
 
   /** Registers memory that was checked to be there. */
   static SoftRegion add(
-      String function,
-      SoftDomain domain,
-      long address,
-      long length,
-      long start,
-      int access,
-      SoftObject backing) {
-    checkAccess(function, access);
-    domain.device.profile.requireAccess(function, access);
-    if (length < 0) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "the whole address space cannot be registered");
-    }
+      SoftDomain domain, long address, long length, long start, int access, SoftObject backing) {
+    checkAccess(access);
+    domain.device.profile.requireAccess(access);
+    CallFailure.invalidIf(length < 0, "the whole address space cannot be registered");
     if (!isOnDemand(access)) {
-      checkMapped(function, domain, address, length);
+      checkMapped(domain, address, length);
     }
     SoftRegion region = Registry.add(new SoftRegion(domain, backing));
     region.struct.putLong("addr", address).putLong("length", length);
@@ -122,15 +108,11 @@ public final class MemoryFunctions {
     return key;
   }
 
-  private static void checkAccess(String function, int access) {
+  private static void checkAccess(int access) {
     int unknown = access & ~KNOWN & ~rdma_h.IBV_ACCESS_OPTIONAL_RANGE();
-    if (unknown != 0) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "access flags 0x" + Integer.toHexString(unknown));
-    }
+    CallFailure.invalidIf(unknown != 0, "access flags 0x" + Integer.toHexString(unknown));
     if ((access & REMOTE_WRITES) != 0 && (access & rdma_h.IBV_ACCESS_LOCAL_WRITE()) == 0) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "IBV_ACCESS_REMOTE_WRITE without IBV_ACCESS_LOCAL_WRITE");
+      throw CallFailure.invalid("IBV_ACCESS_REMOTE_WRITE without IBV_ACCESS_LOCAL_WRITE");
     }
   }
 
@@ -139,7 +121,7 @@ public final class MemoryFunctions {
   }
 
   /** Reads a byte of the first and the last page: hardware pins all pages, and fails here too. */
-  private static void checkMapped(String function, SoftDomain domain, long address, long length) {
+  private static void checkMapped(SoftDomain domain, long address, long length) {
     Packet scratch = domain.device.packets.take();
     boolean mapped =
         length == 0
@@ -148,35 +130,35 @@ public final class MemoryFunctions {
                 && domain.device.memory.copy(address + length - 1, scratch.payload, 1));
     domain.device.packets.release(scratch);
     if (!mapped) {
-      throw new VerbsException(function, Errno.EFAULT, "the memory is not mapped");
+      throw CallFailure.of(Errno.EFAULT, "the memory is not mapped");
     }
   }
 
   public int ibv_rereg_mr(long mr, int flags, long pd, long address, long length, int newAccess) {
-    SoftRegion region = Registry.at("ibv_rereg_mr", mr, SoftRegion.class);
+    SoftRegion region = Registry.at(mr, SoftRegion.class);
     return region.device.engine.locked(
         () -> reregister(region, flags, pd, address, length, newAccess));
   }
 
   private static int reregister(
       SoftRegion region, int flags, long pd, long address, long length, int newAccess) {
-    String function = "ibv_rereg_mr";
     boolean isDeviceMemory =
         region.backing instanceof SoftBuffer buffer && buffer.owner instanceof SoftContext;
-    if (region.remote == null || isDeviceMemory) {
-      throw new VerbsException(function, Errno.EINVAL, "a null region, or device memory");
-    }
-    region.requireUnused(function);
+    CallFailure.invalidIf(
+        region.remote == null || isDeviceMemory, "a null region, or device memory");
+    region.requireUnused();
     boolean moves = (flags & rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION()) != 0;
     boolean grants = (flags & rdma_h.IBV_REREG_MR_CHANGE_ACCESS()) != 0;
     int access = grants ? newAccess : region.local.access;
     SoftDomain domain =
-        (flags & rdma_h.IBV_REREG_MR_CHANGE_PD()) != 0 ? domain(function, pd) : region.domain();
-    checkAccess(function, access);
+        (flags & rdma_h.IBV_REREG_MR_CHANGE_PD()) != 0
+            ? Registry.at(pd, SoftDomain.class)
+            : region.domain();
+    checkAccess(access);
     long base = moves ? address : region.local.memory;
     long size = moves ? length : region.local.length;
     if (!isOnDemand(access) && (moves || isOnDemand(region.local.access))) {
-      checkMapped(function, domain, base, size);
+      checkMapped(domain, base, size);
     }
     long start = moves ? address : region.local.start; // Also with ZERO_BASED, as all providers.
     region.releaseKeys();
@@ -187,12 +169,11 @@ public final class MemoryFunctions {
   }
 
   public void ibv_dereg_mr(long mr) {
-    Registry.destroy("ibv_dereg_mr", mr, SoftRegion.class);
+    Registry.destroy(mr, SoftRegion.class);
   }
 
-  /** The pointer behind {@code ibv_alloc_null_mr}. */
   public long alloc_null_mr(long pd) {
-    SoftDomain domain = domain("ibv_alloc_null_mr", pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     return domain.device.engine.locked(
         () -> {
           SoftRegion region = Registry.add(new SoftRegion(domain, null));
@@ -203,16 +184,15 @@ public final class MemoryFunctions {
   }
 
   public long ibv_reg_mr_ex(long pd, long attributes) {
-    String function = "ibv_reg_mr_ex";
     CStruct attr = CStruct.at(attributes, ibv_mr_init_attr.layout());
     long mask = attr.getLong("comp_mask");
     int known =
         rdma_h.IBV_REG_MR_MASK_ADDR()
             | rdma_h.IBV_REG_MR_MASK_IOVA()
             | rdma_h.IBV_REG_MR_MASK_BUF();
-    if ((mask & ~known) != 0 || (mask & rdma_h.IBV_REG_MR_MASK_ADDR()) == 0) {
-      throw new VerbsException(function, Errno.EOPNOTSUPP, "comp_mask 0x" + Long.toHexString(mask));
-    }
+    CallFailure.unsupportedIf(
+        (mask & ~known) != 0 || (mask & rdma_h.IBV_REG_MR_MASK_ADDR()) == 0,
+        "comp_mask 0x" + Long.toHexString(mask));
     long address = attr.getLong("addr");
     long length = attr.getLong("length");
     int access = attr.getInt("access");
@@ -221,13 +201,13 @@ public final class MemoryFunctions {
             ? attr.getLong("iova")
             : BufferFunctions.zeroBased(access) ? 0 : address;
     return (mask & rdma_h.IBV_REG_MR_MASK_BUF()) != 0
-        ? BufferFunctions.register(function, pd, attr.getLong("buf"), address, length, iova, access)
-        : register(function, pd, address, length, iova, access);
+        ? BufferFunctions.register(pd, attr.getLong("buf"), address, length, iova, access)
+        : register(pd, address, length, iova, access);
   }
 
-  /** The pointer behind {@code ibv_advise_mr}: the kernel pages in what the device copies. */
+  /** The kernel pages in what the device copies. */
   public int advise_mr(long pd, int advice, int flags, long list, int count) {
-    SoftDomain domain = domain("ibv_advise_mr", pd);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
     if (advice < rdma_h.IBV_ADVISE_MR_ADVICE_PREFETCH()
         || advice > rdma_h.IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT()
         || (flags & ~rdma_h.IBV_ADVISE_MR_FLAG_FLUSH()) != 0) {

@@ -3,6 +3,7 @@ package dev.verbena.soft.functions;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Upcalls;
+import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftObject;
@@ -59,6 +60,23 @@ final class Pointers {
         n -> {
           MethodHandle function = FUNCTIONS.get(n);
           return function == null ? MemorySegment.NULL : stub(n, function);
+        });
+  }
+
+  /** Sets the pointers of a struct that have these names. */
+  static void fill(CStruct struct, String... names) {
+    for (String name : names) {
+      struct.putLong(name, to(name).address());
+    }
+  }
+
+  /** Sets the pointers of a struct whose flags are among some flags. */
+  static void fill(CStruct struct, Map<String, Integer> byFlag, long flags) {
+    byFlag.forEach(
+        (name, flag) -> {
+          if ((flags & flag) != 0) {
+            fill(struct, name);
+          }
         });
   }
 

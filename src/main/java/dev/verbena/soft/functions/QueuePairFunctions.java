@@ -1,7 +1,6 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ece;
 import dev.verbena.raw.ibv_qp_attr;
@@ -10,10 +9,11 @@ import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
 import dev.verbena.raw.ibv_qp_rate_limit_attr;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Profile;
 import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
@@ -47,74 +47,55 @@ final class QueuePairFunctions {
           | rdma_h.IBV_QP_INIT_ATTR_CREATE_FLAGS()
           | OF_RAW_PACKETS;
 
-  private static SoftQueuePair queuePair(String function, long address) {
-    return Registry.at(function, address, SoftQueuePair.class);
+  private static SoftQueuePair queuePair(long address) {
+    return Registry.at(address, SoftQueuePair.class);
   }
 
-  private static <T extends SoftObject> T optional(String function, long address, Class<T> type) {
-    return address == 0 ? null : Registry.at(function, address, type);
+  private static <T extends SoftObject> T optional(long address, Class<T> type) {
+    return address == 0 ? null : Registry.at(address, type);
   }
 
   // Creation
 
   public long ibv_create_qp(long pd, long initAttr) {
-    String function = "ibv_create_qp";
-    SoftDomain domain = MemoryFunctions.domain(function, pd);
-    checkType(function, initAttr, domain, null);
-    return create(function, domain.context, domain, null, initAttr, QueuePairChoices.NONE);
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
+    checkType(initAttr, domain, null);
+    return create(domain.context, domain, null, initAttr, QueuePairChoices.NONE);
   }
 
-  /** Creates an SRD queue pair. */
-  static long createSrd(
-      String function,
-      SoftContext owner,
-      SoftDomain domain,
-      long initAttr,
-      QueuePairChoices choices) {
-    return create(function, owner, domain, null, initAttr, choices);
-  }
-
-  /** The pointer behind {@code ibv_create_qp_ex}. */
   public long create_qp_ex(long context, long initAttr) {
-    String function = "ibv_create_qp_ex";
-    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct asked = CStruct.at(initAttr, ibv_qp_init_attr_ex.layout());
     int mask = asked.getInt("comp_mask");
-    if ((mask & ~KNOWN) != 0) {
-      throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "comp_mask 0x" + Integer.toHexString(mask));
-    }
+    CallFailure.unsupportedIf((mask & ~KNOWN) != 0, "comp_mask 0x" + Integer.toHexString(mask));
     SoftDomain domain =
         (mask & rdma_h.IBV_QP_INIT_ATTR_PD()) == 0
             ? null
-            : MemoryFunctions.domain(function, asked.getLong("pd"));
+            : Registry.at(asked.getLong("pd"), SoftDomain.class);
     SoftXrcDomain xrcDomain =
         (mask & rdma_h.IBV_QP_INIT_ATTR_XRCD()) == 0
             ? null
-            : Registry.at(function, asked.getLong("xrcd"), SoftXrcDomain.class);
-    QueuePairChoices choices = choices(function, asked, mask);
-    checkType(function, initAttr, domain, xrcDomain);
-    return create(function, owner, domain, xrcDomain, initAttr, choices);
+            : Registry.at(asked.getLong("xrcd"), SoftXrcDomain.class);
+    QueuePairChoices choices = choices(asked, mask);
+    checkType(initAttr, domain, xrcDomain);
+    return create(owner, domain, xrcDomain, initAttr, choices);
   }
 
-  private static QueuePairChoices choices(String function, CStruct asked, int mask) {
+  private static QueuePairChoices choices(CStruct asked, int mask) {
     int type = asked.getInt("qp_type");
     boolean raw = type == rdma_h.IBV_QPT_RAW_PACKET();
     int flags =
         (mask & rdma_h.IBV_QP_INIT_ATTR_CREATE_FLAGS()) != 0 ? asked.getInt("create_flags") : 0;
-    if ((flags & ~QueuePairChoices.allowedFlags(type)) != 0) {
-      throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "create_flags 0x" + Integer.toHexString(flags));
-    }
+    CallFailure.unsupportedIf(
+        (flags & ~QueuePairChoices.allowedFlags(type)) != 0,
+        "create_flags 0x" + Integer.toHexString(flags));
     if (!raw && (mask & OF_RAW_PACKETS) != 0) {
-      throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "comp_mask 0x" + Integer.toHexString(mask & OF_RAW_PACKETS));
+      throw CallFailure.of(
+          Errno.EOPNOTSUPP, "comp_mask 0x" + Integer.toHexString(mask & OF_RAW_PACKETS));
     }
     int hashed = mask & (rdma_h.IBV_QP_INIT_ATTR_IND_TABLE() | rdma_h.IBV_QP_INIT_ATTR_RX_HASH());
-    if (Integer.bitCount(hashed) == 1) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "rwq_ind_tbl and rx_hash_conf are given together");
-    }
+    CallFailure.invalidIf(
+        Integer.bitCount(hashed) == 1, "rwq_ind_tbl and rx_hash_conf are given together");
     return new QueuePairChoices(
         (mask & rdma_h.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS()) != 0
             ? asked.getLong("send_ops_flags")
@@ -126,15 +107,14 @@ final class QueuePairFunctions {
         hashed == 0
             ? null
             : Spreading.read(
-                function,
-                Registry.at(function, asked.getLong("rwq_ind_tbl"), SoftIndirectionTable.class),
+                Registry.at(asked.getLong("rwq_ind_tbl"), SoftIndirectionTable.class),
                 asked.addressOf("rx_hash_conf")),
         false,
         false);
   }
 
-  private static long create(
-      String function,
+  /** Creates a queue pair with a {@code struct ibv_qp_init_attr}. */
+  static long create(
       SoftContext owner,
       SoftDomain domain,
       SoftXrcDomain xrcDomain,
@@ -142,24 +122,22 @@ final class QueuePairFunctions {
       QueuePairChoices choices) {
     CStruct init = CStruct.allocate(ibv_qp_init_attr.layout());
     init.segment().copyFrom(Memory.at(initAttr, init.size()));
-    owner.device.profile.requireType(function, init.getInt("qp_type"));
+    owner.device.profile.requireType(init.getInt("qp_type"));
     if (init.getInt("qp_type") != rdma_h.IBV_QPT_DRIVER()) {
-      checkCapacity(function, init, owner.device.profile);
+      checkCapacity(init, owner.device.profile);
     }
     boolean receiveOnly =
         init.getInt("qp_type") == rdma_h.IBV_QPT_XRC_RECV() || choices.spreading() != null;
     SoftCompletionQueue sendQueue =
-        receiveOnly
-            ? null
-            : Registry.at(function, init.getLong("send_cq"), SoftCompletionQueue.class);
+        receiveOnly ? null : Registry.at(init.getLong("send_cq"), SoftCompletionQueue.class);
     SoftCompletionQueue receiveQueue =
         receiveOnly
             ? null
             : init.getInt("qp_type") == rdma_h.IBV_QPT_XRC_SEND()
-                ? optional(function, init.getLong("recv_cq"), SoftCompletionQueue.class)
-                : Registry.at(function, init.getLong("recv_cq"), SoftCompletionQueue.class);
+                ? optional(init.getLong("recv_cq"), SoftCompletionQueue.class)
+                : Registry.at(init.getLong("recv_cq"), SoftCompletionQueue.class);
     SoftSharedQueue sharedQueue =
-        receiveOnly ? null : optional(function, init.getLong("srq"), SoftSharedQueue.class);
+        receiveOnly ? null : optional(init.getLong("srq"), SoftSharedQueue.class);
     CStruct struct =
         CStruct.allocate(ibv_qp_ex.layout())
             .putLong("qp_base.context", owner.address())
@@ -194,30 +172,28 @@ final class QueuePairFunctions {
         });
   }
 
-  private static void checkType(
-      String function, long initAttr, SoftDomain domain, SoftXrcDomain xrcDomain) {
+  private static void checkType(long initAttr, SoftDomain domain, SoftXrcDomain xrcDomain) {
     int type = CStruct.at(initAttr, ibv_qp_init_attr.layout()).getInt("qp_type");
-    if (type == rdma_h.IBV_QPT_XRC_RECV() ? xrcDomain == null : domain == null) {
-      throw new VerbsException(function, Errno.EINVAL, "no protection domain or XRC domain");
-    }
+    CallFailure.invalidIf(
+        type == rdma_h.IBV_QPT_XRC_RECV() ? xrcDomain == null : domain == null,
+        "no protection domain or XRC domain");
     if (type != rdma_h.IBV_QPT_RC()
         && type != rdma_h.IBV_QPT_UC()
         && type != rdma_h.IBV_QPT_UD()
         && type != rdma_h.IBV_QPT_RAW_PACKET()
         && type != rdma_h.IBV_QPT_XRC_SEND()
         && type != rdma_h.IBV_QPT_XRC_RECV()) {
-      throw new VerbsException(function, Errno.EOPNOTSUPP, "qp_type " + type);
+      throw CallFailure.of(Errno.EOPNOTSUPP, "qp_type " + type);
     }
   }
 
-  private static void checkCapacity(String function, CStruct init, Profile profile) {
+  private static void checkCapacity(CStruct init, Profile profile) {
     int requests = profile.limit("max_qp_wr", SoftDevice.MAX_WR);
-    check(function, init, "max_send_wr", requests);
-    check(function, init, "max_recv_wr", requests);
-    check(function, init, "max_send_sge", elements(profile, "max_send_sge"));
-    check(function, init, "max_recv_sge", elements(profile, "max_recv_sge"));
-    check(
-        function, init, "max_inline_data", profile.limit("max_inline_data", SoftDevice.MAX_INLINE));
+    check(init, "max_send_wr", requests);
+    check(init, "max_recv_wr", requests);
+    check(init, "max_send_sge", elements(profile, "max_send_sge"));
+    check(init, "max_recv_sge", elements(profile, "max_recv_sge"));
+    check(init, "max_inline_data", profile.limit("max_inline_data", SoftDevice.MAX_INLINE));
   }
 
   /** The maximum number of SGEs of a queue: {@code max_sge}, unless the two queues differ. */
@@ -227,12 +203,10 @@ final class QueuePairFunctions {
         profile.limits(field) ? SoftDevice.MAX_SGE : profile.limit("max_sge", SoftDevice.MAX_SGE));
   }
 
-  static void check(String function, CStruct init, String field, int limit) {
+  static void check(CStruct init, String field, int limit) {
     int value = init.getInt("cap." + field);
-    if (value < 0 || value > limit) {
-      throw new VerbsException(
-          function, Errno.EINVAL, field + " is at most " + limit + ", not " + value);
-    }
+    CallFailure.invalidIf(
+        value < 0 || value > limit, field + " is at most " + limit + ", not " + value);
   }
 
   private static void writeCapacity(CStruct init, long initAttr) {
@@ -242,44 +216,40 @@ final class QueuePairFunctions {
   }
 
   public void ibv_destroy_qp(long address) {
-    Registry.destroy("ibv_destroy_qp", address, SoftQueuePair.class);
+    Registry.destroy(address, SoftQueuePair.class);
   }
 
   public long ibv_qp_to_qp_ex(long address) {
-    return queuePair("ibv_qp_to_qp_ex", address).choices.operations() != 0 ? address : 0;
+    return queuePair(address).choices.operations() != 0 ? address : 0;
   }
 
   // State
 
   public void ibv_modify_qp(long address, long attributes, int mask) {
-    SoftQueuePair queuePair = queuePair("ibv_modify_qp", address);
+    SoftQueuePair queuePair = queuePair(address);
     CStruct attr = CStruct.at(attributes, ibv_qp_attr.layout());
     queuePair.device.engine.locked(() -> modify(queuePair, attr, mask));
   }
 
   private static void modify(SoftQueuePair queuePair, CStruct attr, int mask) {
-    String function = "ibv_modify_qp";
     int current =
         (mask & rdma_h.IBV_QP_CUR_STATE()) != 0 ? attr.getInt("cur_qp_state") : queuePair.state;
     int next = (mask & rdma_h.IBV_QP_STATE()) != 0 ? attr.getInt("qp_state") : current;
-    if (current != queuePair.state) {
-      throw new VerbsException(
-          function,
-          Errno.EINVAL,
-          "cur_qp_state is " + current + ", the state is " + queuePair.state);
-    }
+    CallFailure.invalidIf(
+        current != queuePair.state,
+        "cur_qp_state is " + current + ", the state is " + queuePair.state);
     StateTransitions.check(queuePair.type, current, next, mask);
     if (next != current) {
-      queuePair.device.profile.requireConnection(function, next);
+      queuePair.device.profile.requireConnection(next);
     }
     checkValues(queuePair, attr, mask);
-    AddressVector path = queuePair.path;
+    SoftAddressVector path = queuePair.path;
     if ((mask & rdma_h.IBV_QP_AV()) != 0) {
-      path = AddressVector.read(function, queuePair.device, attr.addressOf("ah_attr"));
+      path = SoftAddressVector.read(queuePair.device, attr.addressOf("ah_attr"));
     }
     if ((mask & rdma_h.IBV_QP_ALT_PATH()) != 0) {
       queuePair.alternatePath =
-          AddressVector.read(function, queuePair.device, attr.addressOf("alt_ah_attr"));
+          SoftAddressVector.read(queuePair.device, attr.addressOf("alt_ah_attr"));
       copy(attr, queuePair.attributes, "alt_port_num");
       copy(attr, queuePair.attributes, "alt_timeout");
       copy(attr, queuePair.attributes, "alt_pkey_index");
@@ -305,33 +275,26 @@ final class QueuePairFunctions {
   }
 
   private static void checkValues(SoftQueuePair queuePair, CStruct attr, int mask) {
-    String function = "ibv_modify_qp";
     if ((mask & rdma_h.IBV_QP_PORT()) != 0) {
-      SoftPort _ = queuePair.device.port(function, attr.getByte("port_num"));
+      SoftPort _ = queuePair.device.port(attr.getByte("port_num"));
     }
-    if ((mask & rdma_h.IBV_QP_PKEY_INDEX()) != 0 && attr.getShort("pkey_index") != 0) {
-      throw new VerbsException(function, Errno.EINVAL, "pkey_index must be 0");
-    }
+    CallFailure.invalidIf(
+        (mask & rdma_h.IBV_QP_PKEY_INDEX()) != 0 && attr.getShort("pkey_index") != 0,
+        "pkey_index must be 0");
     if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
       int mtu = attr.getInt("path_mtu");
-      if (mtu < rdma_h.IBV_MTU_256() || mtu > queuePair.device.mtuCode()) {
-        throw new VerbsException(
-            function,
-            Errno.EINVAL,
-            "path_mtu " + mtu + ", the port has active_mtu " + queuePair.device.mtuCode());
-      }
+      CallFailure.invalidIf(
+          mtu < rdma_h.IBV_MTU_256() || mtu > queuePair.device.mtuCode(),
+          "path_mtu " + mtu + ", the port has active_mtu " + queuePair.device.mtuCode());
     }
     checkReads(attr, mask, rdma_h.IBV_QP_MAX_QP_RD_ATOMIC(), "max_rd_atomic");
     checkReads(attr, mask, rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC(), "max_dest_rd_atomic");
   }
 
   private static void checkReads(CStruct attr, int mask, int bit, String field) {
-    if ((mask & bit) != 0 && attr.getByte(field) > SoftDevice.MAX_READS) {
-      throw new VerbsException(
-          "ibv_modify_qp",
-          Errno.EINVAL,
-          field + " is at most " + SoftDevice.MAX_READS + ", not " + attr.getByte(field));
-    }
+    CallFailure.invalidIf(
+        (mask & bit) != 0 && attr.getByte(field) > SoftDevice.MAX_READS,
+        field + " is at most " + SoftDevice.MAX_READS + ", not " + attr.getByte(field));
   }
 
   private static void copy(CStruct from, CStruct to, String field) {
@@ -340,7 +303,7 @@ final class QueuePairFunctions {
   }
 
   public void ibv_query_ece(long address, long ece) {
-    SoftQueuePair queuePair = queuePair("ibv_query_ece", address);
+    SoftQueuePair queuePair = queuePair(address);
     CStruct.at(ece, ibv_ece.layout())
         .putInt("vendor_id", VENDOR)
         .putInt("options", queuePair.connectionOptions)
@@ -349,24 +312,21 @@ final class QueuePairFunctions {
 
   /** {@code ibv_set_ece}: the options that the device knows are kept, and have no effect. */
   public void ibv_set_ece(long address, long ece) {
-    SoftQueuePair queuePair = queuePair("ibv_set_ece", address);
+    SoftQueuePair queuePair = queuePair(address);
     CStruct asked = CStruct.at(ece, ibv_ece.layout());
     int options = asked.getInt("options");
-    if (asked.getInt("comp_mask") != 0 || (asked.getInt("vendor_id") != VENDOR && options != 0)) {
-      throw new VerbsException(
-          "ibv_set_ece",
-          Errno.EINVAL,
-          "vendor_id must be 0x%x, not 0x%x".formatted(VENDOR, asked.getInt("vendor_id")));
-    }
+    CallFailure.invalidIf(
+        asked.getInt("comp_mask") != 0 || (asked.getInt("vendor_id") != VENDOR && options != 0),
+        "vendor_id must be 0x%x, not 0x%x".formatted(VENDOR, asked.getInt("vendor_id")));
     queuePair.device.engine.locked(
         () -> {
           queuePair.connectionOptions = options & SoftQueuePair.CONNECTION_OPTIONS;
         });
   }
 
-  /** The pointer behind {@code ibv_modify_qp_rate_limit}: limits are kept, and have no effect. */
+  /** Limits are kept, and have no effect. */
   public int modify_qp_rate_limit(long address, long attributes) {
-    SoftQueuePair queuePair = queuePair("ibv_modify_qp_rate_limit", address);
+    SoftQueuePair queuePair = queuePair(address);
     CStruct attr = CStruct.at(attributes, ibv_qp_rate_limit_attr.layout());
     int rate = attr.getInt("rate_limit");
     if (Integer.compareUnsigned(rate, SoftDevice.MAX_RATE) > 0 || attr.getInt("comp_mask") != 0) {
@@ -383,7 +343,7 @@ final class QueuePairFunctions {
   }
 
   public void ibv_query_qp(long address, long attributes, int mask, long initAttr) {
-    SoftQueuePair queuePair = queuePair("ibv_query_qp", address);
+    SoftQueuePair queuePair = queuePair(address);
     queuePair.device.engine.locked(
         () -> {
           queuePair.attributes.copyTo(attributes);
@@ -400,21 +360,20 @@ final class QueuePairFunctions {
   }
 
   public int ibv_query_qp_data_in_order(long address, int opcode, int flags) {
-    SoftQueuePair _ = queuePair("ibv_query_qp_data_in_order", address);
+    SoftQueuePair _ = queuePair(address);
     return 0;
   }
 
   // Multicast
 
   public void ibv_attach_mcast(long address, long gid, short lid) {
-    SoftQueuePair queuePair = queuePair("ibv_attach_mcast", address);
+    SoftQueuePair queuePair = queuePair(address);
     Gids group = Gids.read(gid);
     queuePair.device.engine.locked(
         () -> {
-          if (queuePair.type != rdma_h.IBV_QPT_UD() || !group.isMulticast()) {
-            throw new VerbsException(
-                "ibv_attach_mcast", Errno.EINVAL, "not a UD queue pair and a multicast group");
-          }
+          CallFailure.invalidIf(
+              queuePair.type != rdma_h.IBV_QPT_UD() || !group.isMulticast(),
+              "not a UD queue pair and a multicast group");
           if (queuePair.groups.add(group)) {
             queuePair.device.attach(queuePair, group);
           }
@@ -422,34 +381,30 @@ final class QueuePairFunctions {
   }
 
   public void ibv_detach_mcast(long address, long gid, short lid) {
-    SoftQueuePair queuePair = queuePair("ibv_detach_mcast", address);
+    SoftQueuePair queuePair = queuePair(address);
     Gids group = Gids.read(gid);
     queuePair.device.engine.locked(
         () -> {
-          if (!queuePair.groups.remove(group)) {
-            throw new VerbsException("ibv_detach_mcast", Errno.EINVAL, "not attached");
-          }
+          CallFailure.invalidIf(!queuePair.groups.remove(group), "not attached");
           queuePair.device.detach(queuePair, group);
         });
   }
 
   // Posting
 
-  /** The pointer behind {@code ibv_post_send}. */
   public int post_send(long address, long wr, long badWr) {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
     return queuePair == null
-        ? Posting.refuse(Errno.EINVAL, wr, badWr)
-        : Posting.send(queuePair, wr, badWr);
+        ? ListPosting.refuse(Errno.EINVAL, wr, badWr)
+        : ListPosting.send(queuePair, wr, badWr);
   }
 
-  /** The pointer behind {@code ibv_post_recv}. */
   public int post_recv(long address, long wr, long badWr) {
     SoftQueuePair queuePair = SoftQueuePair.at(address);
     if (queuePair == null || queuePair.state == rdma_h.IBV_QPS_RESET()) {
-      return Posting.refuse(Errno.EINVAL, wr, badWr);
+      return ListPosting.refuse(Errno.EINVAL, wr, badWr);
     }
-    int errno = Posting.receive(queuePair.device, queuePair.receives, wr, badWr);
+    int errno = ListPosting.receive(queuePair.device, queuePair.receives, wr, badWr);
     if (queuePair.state == rdma_h.IBV_QPS_ERR()) {
       queuePair.device.engine.request(queuePair.task);
     }

@@ -8,11 +8,11 @@ import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
 import dev.verbena.soft.cm.CmManager;
 import dev.verbena.soft.cm.CmQueues;
+import dev.verbena.soft.device.Fabric;
 import dev.verbena.soft.device.FailingCalls;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftRegion;
-import dev.verbena.soft.device.Topology;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.wire.Gids;
 import java.lang.foreign.MemorySegment;
@@ -24,7 +24,7 @@ import java.util.Set;
 
 /** The provider of a network: the functions that libibverbs and librdmacm export, in Java. */
 public final class SoftProvider implements Provider {
-  private final Topology network;
+  private final Fabric network;
   private final Engine engine;
   private final FailingCalls failingCalls;
   private final Verbs verbs;
@@ -33,7 +33,7 @@ public final class SoftProvider implements Provider {
   private final CmManager manager;
   private final Set<String> functions = new HashSet<>();
 
-  public SoftProvider(Topology network, Engine engine, FailingCalls failingCalls) {
+  public SoftProvider(Fabric network, Engine engine, FailingCalls failingCalls) {
     this.network = network;
     this.engine = engine;
     this.failingCalls = failingCalls;

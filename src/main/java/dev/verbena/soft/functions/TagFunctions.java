@@ -1,11 +1,11 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_ops_wr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Completion;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.ScatterList;
@@ -19,26 +19,22 @@ import java.lang.foreign.MemorySegment;
 /** The functions of shared receive queues with tag matching. */
 final class TagFunctions {
   /** Creates a queue from a {@code struct ibv_srq_init_attr_ex}. */
-  static long create(String function, CStruct attr) {
-    SoftDomain domain = MemoryFunctions.domain(function, attr.getLong("pd"));
-    SoftCompletionQueue completions =
-        Registry.at(function, attr.getLong("cq"), SoftCompletionQueue.class);
+  static long create(CStruct attr) {
+    SoftDomain domain = Registry.at(attr.getLong("pd"), SoftDomain.class);
+    SoftCompletionQueue completions = Registry.at(attr.getLong("cq"), SoftCompletionQueue.class);
     int tags = attr.getInt("tm_cap.max_num_tags");
     int operations = attr.getInt("tm_cap.max_ops");
     if (tags < 1 || tags > TagList.MAX_TAGS || operations < 0 || operations > SoftDevice.MAX_WR) {
-      throw new VerbsException(
-          function,
-          Errno.EINVAL,
+      throw CallFailure.invalid(
           "max_num_tags is 1 to %d, not %d; max_ops at most %d, not %d"
               .formatted(TagList.MAX_TAGS, tags, SoftDevice.MAX_WR, operations));
     }
-    return SharedQueueFunctions.create(
-        function, domain, attr, null, completions, new TagList(tags));
+    return SharedQueueFunctions.create(domain, attr, null, completions, new TagList(tags));
   }
 
-  /** The pointer behind {@code ibv_post_srq_ops}: operations take effect at once. */
+  /** Operations take effect at once. */
   public int post_srq_ops(long address, long first, long bad) {
-    SoftSharedQueue queue = Registry.at("ibv_post_srq_ops", address, SoftSharedQueue.class);
+    SoftSharedQueue queue = Registry.at(address, SoftSharedQueue.class);
     return queue.device.engine.locked(
         () -> {
           for (long at = first; at != 0; ) {

@@ -1,39 +1,36 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.raw.ibv_mw_bind;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftDomain;
 import dev.verbena.soft.device.SoftRegion;
 import dev.verbena.soft.device.SoftWindow;
 import dev.verbena.soft.transport.SendQueue;
-import dev.verbena.soft.transport.SendRequest;
 import dev.verbena.soft.transport.SoftQueuePair;
+import dev.verbena.soft.transport.SoftSendRequest;
 
 /** Memory windows. */
 final class WindowFunctions {
-  /** The pointer behind {@code ibv_alloc_mw}. */
   public long alloc_mw(long pd, int type) {
-    SoftDomain domain = MemoryFunctions.domain("ibv_alloc_mw", pd);
-    if (type != rdma_h.IBV_MW_TYPE_1() && type != rdma_h.IBV_MW_TYPE_2()) {
-      throw new VerbsException("ibv_alloc_mw", Errno.EINVAL, "type " + type);
-    }
+    SoftDomain domain = Registry.at(pd, SoftDomain.class);
+    CallFailure.invalidIf(
+        type != rdma_h.IBV_MW_TYPE_1() && type != rdma_h.IBV_MW_TYPE_2(), "type " + type);
     return Registry.create(domain.device, () -> new SoftWindow(domain, type));
   }
 
-  /** The pointer behind {@code ibv_dealloc_mw}. */
   public int dealloc_mw(long address) {
-    Registry.destroy("ibv_dealloc_mw", address, SoftWindow.class);
+    Registry.destroy(address, SoftWindow.class);
     return 0;
   }
 
-  /** The pointer behind {@code ibv_bind_mw}: posts a request that binds a window of type 1. */
+  /** Posts a request that binds a window of type 1. */
   public int bind_mw(long qp, long mw, long bind) {
     SoftQueuePair queuePair = SoftQueuePair.at(qp);
-    SoftWindow window = Registry.at("ibv_bind_mw", mw, SoftWindow.class);
+    SoftWindow window = Registry.at(mw, SoftWindow.class);
     if (queuePair == null) {
       return Errno.EINVAL;
     }
@@ -48,12 +45,12 @@ final class WindowFunctions {
       if (sends.isFull(0) || queuePair.device.queuesFull) {
         return Errno.ENOMEM;
       }
-      SendRequest request = sends.free(0);
+      SoftSendRequest request = sends.free(0);
       request.wrId = asked.getLong("wr_id");
       request.opcode = rdma_h.IBV_WR_BIND_MW();
       request.flags = asked.getInt("send_flags");
       request.window = window;
-      request.region = mr == 0 ? null : Registry.at("ibv_bind_mw", mr, SoftRegion.class);
+      request.region = mr == 0 ? null : Registry.at(mr, SoftRegion.class);
       request.bindAddress = asked.getLong("bind_info.addr");
       request.bindLength = asked.getLong("bind_info.length");
       request.bindAccess = asked.getInt("bind_info.mw_access_flags");

@@ -1,7 +1,6 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_rwq_ind_table_init_attr;
 import dev.verbena.raw.ibv_wq;
@@ -9,12 +8,13 @@ import dev.verbena.raw.ibv_wq_attr;
 import dev.verbena.raw.ibv_wq_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
-import dev.verbena.soft.device.ReceiveQueue;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftDomain;
+import dev.verbena.soft.device.SoftReceiveQueue;
 import dev.verbena.soft.transport.SoftIndirectionTable;
 import dev.verbena.soft.transport.SoftWorkQueue;
 
@@ -28,18 +28,15 @@ final class WorkQueueFunctions {
           | rdma_h.IBV_WQ_FLAGS_DELAY_DROP()
           | rdma_h.IBV_WQ_FLAGS_PCI_WRITE_END_PADDING();
 
-  private static SoftWorkQueue queue(String function, long address) {
-    return Registry.at(function, address, SoftWorkQueue.class);
+  private static SoftWorkQueue queue(long address) {
+    return Registry.at(address, SoftWorkQueue.class);
   }
 
-  /** The pointer behind {@code ibv_create_wq}. */
   public long create_wq(long context, long attributes) {
-    String function = "ibv_create_wq";
-    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_wq_init_attr.layout());
-    SoftDomain domain = MemoryFunctions.domain(function, attr.getLong("pd"));
-    SoftCompletionQueue completions =
-        Registry.at(function, attr.getLong("cq"), SoftCompletionQueue.class);
+    SoftDomain domain = Registry.at(attr.getLong("pd"), SoftDomain.class);
+    SoftCompletionQueue completions = Registry.at(attr.getLong("cq"), SoftCompletionQueue.class);
     int requests = attr.getInt("max_wr");
     int elements = attr.getInt("max_sge");
     if (attr.getInt("wq_type") != rdma_h.IBV_WQT_RQ()
@@ -47,18 +44,14 @@ final class WorkQueueFunctions {
         || requests > SoftDevice.MAX_WR
         || elements < 1
         || elements > SoftDevice.MAX_SGE) {
-      throw new VerbsException(
-          function,
-          Errno.EINVAL,
+      throw CallFailure.invalid(
           "max_wr is 1 to %d, not %d; max_sge is 1 to %d, not %d"
               .formatted(SoftDevice.MAX_WR, requests, SoftDevice.MAX_SGE, elements));
     }
     boolean hasFlags = (attr.getInt("comp_mask") & rdma_h.IBV_WQ_INIT_ATTR_FLAGS()) != 0;
     int flags = hasFlags ? attr.getInt("create_flags") : 0;
-    if ((flags & ~FLAGS) != 0) {
-      throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "create_flags 0x" + Integer.toHexString(flags));
-    }
+    CallFailure.unsupportedIf(
+        (flags & ~FLAGS) != 0, "create_flags 0x" + Integer.toHexString(flags));
     return Registry.create(
         owner.device,
         () -> {
@@ -72,15 +65,14 @@ final class WorkQueueFunctions {
                   .putLong("post_recv", Pointers.to("post_wq_recv").address());
           SoftWorkQueue made =
               new SoftWorkQueue(
-                  domain, struct, completions, new ReceiveQueue(requests, elements), number);
+                  domain, struct, completions, new SoftReceiveQueue(requests, elements), number);
           made.flags(flags);
           return made;
         });
   }
 
-  /** The pointer behind {@code ibv_modify_wq}. */
   public int modify_wq(long address, long attributes) {
-    SoftWorkQueue queue = queue("ibv_modify_wq", address);
+    SoftWorkQueue queue = queue(address);
     CStruct attr = CStruct.at(attributes, ibv_wq_attr.layout());
     return queue.device.engine.locked(() -> modify(queue, attr, attr.getInt("attr_mask")));
   }
@@ -111,45 +103,39 @@ final class WorkQueueFunctions {
         || (to == rdma_h.IBV_WQS_ERR() && from == rdma_h.IBV_WQS_RDY());
   }
 
-  /** The pointer behind {@code ibv_destroy_wq}. */
   public int destroy_wq(long address) {
-    Registry.destroy("ibv_destroy_wq", address, SoftWorkQueue.class);
+    Registry.destroy(address, SoftWorkQueue.class);
     return 0;
   }
 
-  /** The pointer behind {@code ibv_post_wq_recv}. */
   public int post_wq_recv(long address, long wr, long badWr) {
     SoftWorkQueue queue = SoftWorkQueue.at(address);
     if (queue == null || queue.state == rdma_h.IBV_WQS_RESET()) {
-      return Posting.refuse(Errno.EINVAL, wr, badWr);
+      return ListPosting.refuse(Errno.EINVAL, wr, badWr);
     }
-    int errno = Posting.receive(queue.device, queue.receives, wr, badWr);
+    int errno = ListPosting.receive(queue.device, queue.receives, wr, badWr);
     if (queue.state == rdma_h.IBV_WQS_ERR()) {
       queue.device.engine.locked(queue::flush);
     }
     return errno;
   }
 
-  /** The pointer behind {@code ibv_create_rwq_ind_table}. */
   public long create_rwq_ind_table(long context, long attributes) {
-    String function = "ibv_create_rwq_ind_table";
-    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_rwq_ind_table_init_attr.layout());
     int logarithm = attr.getInt("log_ind_tbl_size");
-    if (logarithm < 0 || 1L << logarithm > MAX_TABLE || attr.getInt("comp_mask") != 0) {
-      throw new VerbsException(
-          function, Errno.EINVAL, "a table has at most " + MAX_TABLE + " entries");
-    }
+    CallFailure.invalidIf(
+        logarithm < 0 || 1L << logarithm > MAX_TABLE || attr.getInt("comp_mask") != 0,
+        "a table has at most " + MAX_TABLE + " entries");
     SoftWorkQueue[] queues = new SoftWorkQueue[1 << logarithm];
     for (int i = 0; i < queues.length; i++) {
-      queues[i] = queue(function, Memory.getLong(attr.getLong("ind_tbl") + (long) i * Long.BYTES));
+      queues[i] = queue(Memory.getLong(attr.getLong("ind_tbl") + (long) i * Long.BYTES));
     }
     return Registry.create(owner.device, () -> new SoftIndirectionTable(owner, queues));
   }
 
-  /** The pointer behind {@code ibv_destroy_rwq_ind_table}. */
   public int destroy_rwq_ind_table(long address) {
-    Registry.destroy("ibv_destroy_rwq_ind_table", address, SoftIndirectionTable.class);
+    Registry.destroy(address, SoftIndirectionTable.class);
     return 0;
   }
 }

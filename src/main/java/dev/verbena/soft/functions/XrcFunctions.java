@@ -1,13 +1,13 @@
 package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_qp_open_attr;
 import dev.verbena.raw.ibv_srq_init_attr_ex;
 import dev.verbena.raw.ibv_xrcd_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftContext;
@@ -32,14 +32,12 @@ final class XrcFunctions {
 
   private final Map<SharedFile, XrcRoot> roots = new ConcurrentHashMap<>();
 
-  /** The pointer behind {@code ibv_open_xrcd}. */
   public long open_xrcd(long context, long attributes) {
-    String function = "ibv_open_xrcd";
-    SoftContext owner = Registry.at(function, context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_xrcd_init_attr.layout());
     int descriptor = attr.getInt("fd");
     int flags = attr.getInt("oflags");
-    Object file = descriptor < 0 ? null : file(function, descriptor);
+    Object file = descriptor < 0 ? null : file(descriptor);
     return Registry.create(
         owner.device,
         () ->
@@ -48,13 +46,13 @@ final class XrcFunctions {
   }
 
   /** What identifies the file of a descriptor of this process. */
-  private static Object file(String function, int descriptor) {
+  private static Object file(int descriptor) {
     try {
       return Files.getAttribute(Path.of("/proc/self/fd/" + descriptor), "unix:ino")
           + ":"
           + Files.getAttribute(Path.of("/proc/self/fd/" + descriptor), "unix:dev");
     } catch (IOException e) {
-      throw new VerbsException(function, Errno.EINVAL, "not an open file: " + descriptor);
+      throw CallFailure.invalid("not an open file: " + descriptor);
     }
   }
 
@@ -62,18 +60,17 @@ final class XrcFunctions {
     SharedFile key = new SharedFile(device, file);
     XrcRoot root = roots.get(key);
     if (root == null && (flags & O_CREAT) == 0) {
-      throw new VerbsException("ibv_open_xrcd", Errno.EAGAIN, "the file has no XRC domain");
+      throw CallFailure.of(Errno.EAGAIN, "the file has no XRC domain");
     }
     if (root != null && (flags & O_EXCL) != 0) {
-      throw new VerbsException("ibv_open_xrcd", Errno.EINVAL, "the file has an XRC domain");
+      throw CallFailure.invalid("the file has an XRC domain");
     }
     return roots.computeIfAbsent(key, k -> new XrcRoot(file));
   }
 
-  /** The pointer behind {@code ibv_close_xrcd}. */
   public int close_xrcd(long address) {
-    SoftXrcDomain domain = Registry.at("ibv_close_xrcd", address, SoftXrcDomain.class);
-    Registry.destroy("ibv_close_xrcd", address, SoftXrcDomain.class);
+    SoftXrcDomain domain = Registry.at(address, SoftXrcDomain.class);
+    Registry.destroy(address, SoftXrcDomain.class);
     domain.device.engine.locked(
         () -> {
           if (domain.root.opened == 0 && domain.root.file != null) {
@@ -83,27 +80,22 @@ final class XrcFunctions {
     return 0;
   }
 
-  /** The pointer behind {@code ibv_create_srq_ex}. */
   public long create_srq_ex(long context, long attributes) {
-    String function = "ibv_create_srq_ex";
-    SoftContext _ = Registry.at(function, context, SoftContext.class);
+    SoftContext _ = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_srq_init_attr_ex.layout());
     if (attr.getInt("srq_type") == rdma_h.IBV_SRQT_TM()) {
-      return TagFunctions.create(function, attr);
+      return TagFunctions.create(attr);
     }
-    if (attr.getInt("srq_type") != rdma_h.IBV_SRQT_XRC()) {
-      throw new VerbsException(function, Errno.EOPNOTSUPP, "srq_type " + attr.getInt("srq_type"));
-    }
-    SoftDomain domain = MemoryFunctions.domain(function, attr.getLong("pd"));
-    SoftXrcDomain xrcDomain = Registry.at(function, attr.getLong("xrcd"), SoftXrcDomain.class);
-    SoftCompletionQueue completions =
-        Registry.at(function, attr.getLong("cq"), SoftCompletionQueue.class);
-    return SharedQueueFunctions.create(function, domain, attr, xrcDomain, completions, null);
+    CallFailure.unsupportedIf(
+        attr.getInt("srq_type") != rdma_h.IBV_SRQT_XRC(), "srq_type " + attr.getInt("srq_type"));
+    SoftDomain domain = Registry.at(attr.getLong("pd"), SoftDomain.class);
+    SoftXrcDomain xrcDomain = Registry.at(attr.getLong("xrcd"), SoftXrcDomain.class);
+    SoftCompletionQueue completions = Registry.at(attr.getLong("cq"), SoftCompletionQueue.class);
+    return SharedQueueFunctions.create(domain, attr, xrcDomain, completions, null);
   }
 
-  /** The pointer behind {@code ibv_get_srq_num}. */
   public int get_srq_num(long address, long number) {
-    SoftSharedQueue queue = Registry.at("ibv_get_srq_num", address, SoftSharedQueue.class);
+    SoftSharedQueue queue = Registry.at(address, SoftSharedQueue.class);
     if (queue.number == 0) {
       return Errno.EINVAL;
     }
@@ -111,13 +103,12 @@ final class XrcFunctions {
     return 0;
   }
 
-  /** The pointer behind {@code ibv_open_qp}: within one process there is nobody to share with. */
+  /** Within one process there is nobody to share with. */
   @SuppressWarnings("DoNotCallSuggester") // It is called like every function of the table.
   public long open_qp(long context, long attributes) {
-    SoftContext owner = Registry.at("ibv_open_qp", context, SoftContext.class);
+    SoftContext owner = Registry.at(context, SoftContext.class);
     int number = CStruct.at(attributes, ibv_qp_open_attr.layout()).getInt("qp_num");
-    throw new VerbsException(
-        "ibv_open_qp",
+    throw CallFailure.of(
         Errno.EOPNOTSUPP,
         "software devices do not share queue pairs: "
             + Integer.toHexString(number)

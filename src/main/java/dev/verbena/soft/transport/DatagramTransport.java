@@ -2,7 +2,7 @@ package dev.verbena.soft.transport;
 
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.device.GlobalRoute;
+import dev.verbena.soft.device.ReceivedGrh;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.Psn;
@@ -23,9 +23,7 @@ final class DatagramTransport extends UnconnectedTransport {
     if ((mask & rdma_h.IBV_QP_SQ_PSN()) != 0) {
       nextPsn = queuePair.attributes.getInt("sq_psn") & Psn.MASK;
     }
-    if ((mask & rdma_h.IBV_QP_QKEY()) != 0) {
-      queueKey = queuePair.attributes.getInt("qkey");
-    }
+    queueKey = queuePair.attributes.getInt("qkey");
   }
 
   @Override
@@ -34,7 +32,7 @@ final class DatagramTransport extends UnconnectedTransport {
   }
 
   @Override
-  int send(SendRequest request) {
+  int send(SoftSendRequest request) {
     if (!request.isSend()
         || request.opcode == rdma_h.IBV_WR_SEND_WITH_INV()
         || request.handle == null
@@ -75,7 +73,7 @@ final class DatagramTransport extends UnconnectedTransport {
     if (packet.queueKey != queueKey || !receiver.open(0)) {
       return;
     }
-    int status = receiver.append(header(packet), GlobalRoute.SIZE);
+    int status = receiver.append(header(packet), ReceivedGrh.SIZE);
     if (status == 0) {
       status = receiver.append(packet.payload, packet.length);
     }
@@ -95,8 +93,8 @@ final class DatagramTransport extends UnconnectedTransport {
   private final Packet scratch = new Packet();
 
   private long header(Packet packet) {
-    Memory.at(scratch.payload, GlobalRoute.SIZE).fill((byte) 0);
-    GlobalRoute.write(packet, scratch.payload);
+    Memory.at(scratch.payload, ReceivedGrh.SIZE).fill((byte) 0);
+    ReceivedGrh.write(packet, scratch.payload);
     return scratch.payload;
   }
 }

@@ -62,12 +62,7 @@ abstract class FrameReceiver implements FrameTarget {
     boolean strips = stripsTags && frame.isTagged();
     int length =
         packet.length - (strips ? EthernetFrame.TAG : 0) + (keepsCheckSequence ? Integer.BYTES : 0);
-    completion.clear();
-    completion.owner = owner;
-    completion.wrId = request.wrId;
-    completion.slots = request.slots;
-    completion.opcode = rdma_h.IBV_WC_RECV();
-    completion.queuePair = number;
+    completion.begin(owner, number, rdma_h.IBV_WC_RECV(), request);
     if (length > request.elements.length()) {
       completion.status = rdma_h.IBV_WC_LOC_LEN_ERR();
     } else if (!scatter(packet, strips)) {

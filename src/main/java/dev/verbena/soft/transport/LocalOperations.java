@@ -10,14 +10,14 @@ final class LocalOperations {
   private LocalOperations() {}
 
   /** Carries a request out: 0, or a completion status. */
-  static int run(SoftQueuePair queuePair, SendRequest request) {
+  static int run(SoftQueuePair queuePair, SoftSendRequest request) {
     if (request.opcode == rdma_h.IBV_WR_LOCAL_INV()) {
       return invalidate(queuePair, request.immediate) ? 0 : rdma_h.IBV_WC_MW_BIND_ERR();
     }
     return bind(queuePair, request) ? 0 : rdma_h.IBV_WC_MW_BIND_ERR();
   }
 
-  private static boolean bind(SoftQueuePair queuePair, SendRequest request) {
+  private static boolean bind(SoftQueuePair queuePair, SoftSendRequest request) {
     SoftWindow window = request.window;
     SoftRegion region = request.region;
     if (window == null
@@ -62,8 +62,10 @@ final class LocalOperations {
     return (access & writes) == 0 || region.allows(rdma_h.IBV_ACCESS_LOCAL_WRITE());
   }
 
-  /** Invalidates a memory window of type 2 by its remote key. */
-  private static boolean invalidate(SoftQueuePair queuePair, int key) {
+  /**
+   * Invalidates a memory window of type 2 by its remote key: also what a received SEND asks for.
+   */
+  static boolean invalidate(SoftQueuePair queuePair, int key) {
     MemoryKey found = queuePair.device.keys.get(key);
     if (found == null
         || found.window == null
@@ -73,10 +75,5 @@ final class LocalOperations {
     }
     found.window.unbind();
     return true;
-  }
-
-  /** Carries out the invalidation that a received SEND asks for. */
-  static boolean invalidateRemotely(SoftQueuePair queuePair, int key) {
-    return invalidate(queuePair, key);
   }
 }

@@ -77,7 +77,7 @@ final class RawTransport extends UnconnectedTransport {
   }
 
   @Override
-  int send(SendRequest request) {
+  int send(SoftSendRequest request) {
     if (request.opcode == rdma_h.IBV_WR_TSO()) {
       return segments.send(request);
     }
@@ -102,7 +102,7 @@ final class RawTransport extends UnconnectedTransport {
     return rdma_h.IBV_WC_SUCCESS();
   }
 
-  boolean isReadable(SendRequest request) {
+  boolean isReadable(SoftSendRequest request) {
     return request.inlineLength >= 0 || request.elements.isAllowed(queuePair.domain, 0);
   }
 

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * cursorPacket} of the request at {@code cursor}. A retransmission moves the cursor back, never
  * before the request with the PSN {@code unacknowledged}, the oldest one.
  */
-final class Requester {
+final class Requester implements TransportService {
   /** How many packets may be unacknowledged. */
   private static final int WINDOW = 128;
 
@@ -84,15 +84,12 @@ final class Requester {
     rnrTimer = new Timer(scheduler.timers(), () -> scheduler.request(queuePair.task));
   }
 
-  void modified(int mask) {
+  @Override
+  public void modified(int mask) {
     CStruct attr = queuePair.attributes;
-    if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
-      mtu = 128 << attr.getInt("path_mtu");
-    }
-    if ((mask & rdma_h.IBV_QP_TIMEOUT()) != 0) {
-      int timeout = attr.getByte("timeout") & 0x1f;
-      timeoutNanos = timeout == 0 ? 0 : TIMEOUT_UNIT << timeout;
-    }
+    mtu = 128 << attr.getInt("path_mtu");
+    int timeout = attr.getByte("timeout") & 0x1f;
+    timeoutNanos = timeout == 0 ? 0 : TIMEOUT_UNIT << timeout;
     if ((mask & rdma_h.IBV_QP_RETRY_CNT()) != 0) {
       retryCount = attr.getByte("retry_cnt") & 7;
       retriesLeft = retryCount;
@@ -101,16 +98,15 @@ final class Requester {
       rnrRetry = attr.getByte("rnr_retry") & 7;
       rnrRetriesLeft = rnrRetry;
     }
-    if ((mask & rdma_h.IBV_QP_MAX_QP_RD_ATOMIC()) != 0) {
-      maxReads = attr.getByte("max_rd_atomic");
-    }
+    maxReads = attr.getByte("max_rd_atomic");
     if ((mask & rdma_h.IBV_QP_SQ_PSN()) != 0) {
       nextPsn = attr.getInt("sq_psn") & Psn.MASK;
       unacknowledged = nextPsn;
     }
   }
 
-  void stop() {
+  @Override
+  public void stop() {
     retransmission.stop();
     rnrTimer.stop();
     outstandingReads = 0;
@@ -123,13 +119,10 @@ final class Requester {
     unacknowledged = nextPsn;
   }
 
-  boolean isDrained() {
-    return sends.retired() == sends.started;
-  }
-
   // Sending
 
-  boolean send() {
+  @Override
+  public boolean send() {
     for (int i = 0; i < BURST; i++) {
       if (!sendNext()) {
         return false;
@@ -143,7 +136,7 @@ final class Requester {
     if (cursor == sends.posted() || rnrTimer.isRunning() || !queuePair.canSend()) {
       return false;
     }
-    SendRequest request = sends.at(cursor);
+    SoftSendRequest request = sends.at(cursor);
     if (localError != 0) {
       failLocally();
       return false;
@@ -181,7 +174,7 @@ final class Requester {
   }
 
   /** Begins to execute a request; returns false if it has to wait or cannot be executed. */
-  private boolean begin(SendRequest request) {
+  private boolean begin(SoftSendRequest request) {
     if (queuePair.state == rdma_h.IBV_QPS_SQD()
         || (request.has(rdma_h.IBV_SEND_FENCE()) && outstandingReads > 0)) {
       return false;
@@ -208,7 +201,9 @@ final class Requester {
         outstandingReads++;
       }
       request.packets =
-          request.hasResponse() && !request.isRead() ? 1 : Segments.count(request.length(), mtu);
+          request.hasResponse() && !request.isRead()
+              ? 1
+              : Segmentation.count(request.length(), mtu);
       nextPsn = Psn.plus(nextPsn, request.packets);
     }
     sends.started++;
@@ -216,7 +211,7 @@ final class Requester {
   }
 
   /** Validates a request at the requester; returns a completion status, or 0. */
-  private int check(SendRequest request) {
+  private int check(SoftSendRequest request) {
     long length = request.length();
     if (length > SoftDevice.MAX_MESSAGE) {
       return rdma_h.IBV_WC_LOC_LEN_ERR();
@@ -246,7 +241,7 @@ final class Requester {
     }
   }
 
-  private boolean sendPacket(SendRequest request, int psn) {
+  private boolean sendPacket(SoftSendRequest request, int psn) {
     Packet packet = packets.take();
     packet.reset(0, queuePair.remoteNumber, psn);
     boolean sent;
@@ -254,7 +249,7 @@ final class Requester {
       sent = fillRequest(packet, request);
     } else {
       sent =
-          Segments.fill(
+          Segmentation.fill(
               packet,
               request,
               cursorPacket,
@@ -274,7 +269,7 @@ final class Requester {
   }
 
   /** Fills a READ request for what is missing, or an atomic, FLUSH or ATOMIC WRITE request. */
-  private boolean fillRequest(Packet packet, SendRequest request) {
+  private boolean fillRequest(Packet packet, SoftSendRequest request) {
     packet.ackRequested = true;
     packet.address = request.remoteAddress;
     packet.remoteKey = request.remoteKey;
@@ -312,7 +307,8 @@ final class Requester {
 
   // What the responder answers
 
-  void receive(Packet packet) {
+  @Override
+  public void receive(Packet packet) {
     if (Psn.distance(unacknowledged, packet.psn) < 0
         || Psn.distance(packet.psn, nextPsn) <= 0
         || !queuePair.canSend()) {
@@ -330,7 +326,7 @@ final class Requester {
 
   /** The responder has all packets before a PSN; false if responses to some of them are missing. */
   private boolean acknowledge(int psn) {
-    SendRequest waiting = firstWaiting();
+    SoftSendRequest waiting = firstWaiting();
     int until = psn;
     boolean complete = true;
     if (waiting != null) {
@@ -349,12 +345,12 @@ final class Requester {
   }
 
   /** The oldest request whose response is not complete, or null. */
-  private @Nullable SendRequest firstWaiting() {
+  private @Nullable SoftSendRequest firstWaiting() {
     if (outstandingReads == 0) {
       return null;
     }
     for (long i = sends.retired(); i < sends.started; i++) {
-      SendRequest request = sends.at(i);
+      SoftSendRequest request = sends.at(i);
       if (request.hasResponse() && !request.finished) {
         return request;
       }
@@ -382,7 +378,7 @@ final class Requester {
   /** What was acknowledged while it was sent again need not be sent again. */
   private void skipDone() {
     while (cursor < sends.started) {
-      SendRequest request = sends.at(cursor);
+      SoftSendRequest request = sends.at(cursor);
       if (Psn.distance(request.lastPsn(), unacknowledged) <= 0) {
         if (!request.hasResponse()) {
           cursorPacket = Math.max(cursorPacket, Psn.distance(request.firstPsn, unacknowledged));
@@ -396,7 +392,7 @@ final class Requester {
   /** Completes the requests that are done, in order. */
   private void retire() {
     while (sends.retired() < sends.started) {
-      SendRequest request = sends.at(sends.retired());
+      SoftSendRequest request = sends.at(sends.retired());
       boolean done =
           (request.hasResponse() || request.isLocal())
               ? request.finished
@@ -410,7 +406,7 @@ final class Requester {
   }
 
   private void response(Packet packet) {
-    SendRequest request = firstWaiting();
+    SoftSendRequest request = firstWaiting();
     if (request == null) {
       return;
     }
@@ -433,7 +429,7 @@ final class Requester {
     }
   }
 
-  private void readResponse(SendRequest request, Packet packet) {
+  private void readResponse(SoftSendRequest request, Packet packet) {
     long offset = (long) request.received * mtu;
     if (packet.length != Math.min(mtu, request.length() - offset)) {
       fail(rdma_h.IBV_WC_BAD_RESP_ERR());
@@ -445,7 +441,7 @@ final class Requester {
     }
   }
 
-  private boolean atomicResponse(SendRequest request, Packet packet) {
+  private boolean atomicResponse(SoftSendRequest request, Packet packet) {
     Memory.putLong(packet.payload, packet.original);
     if (request.elements.scatter(queuePair.domain, 0, packet.payload, Long.BYTES)) {
       return true;
@@ -454,7 +450,7 @@ final class Requester {
     return false;
   }
 
-  private void finish(SendRequest request) {
+  private void finish(SoftSendRequest request) {
     request.finished = true;
     outstandingReads--;
   }

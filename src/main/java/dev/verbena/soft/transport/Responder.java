@@ -22,7 +22,7 @@ import dev.verbena.soft.wire.Syndrome;
  * nakSent}, the requester was told to send again from {@code expected} on, and packets after it get
  * no answer until the one with that PSN arrives.
  */
-final class Responder {
+final class Responder implements TransportService {
   private static final int REMOTE_WRITE = rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE();
 
   /** The message that is under way. */
@@ -91,27 +91,23 @@ final class Responder {
     lateWrites = new LateWrites(scheduler);
   }
 
-  void modified(int mask) {
+  @Override
+  public void modified(int mask) {
     CStruct attr = queuePair.attributes;
-    if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
-      mtu = 128 << attr.getInt("path_mtu");
-    }
+    mtu = 128 << attr.getInt("path_mtu");
     if ((mask & rdma_h.IBV_QP_RQ_PSN()) != 0) {
       expected = attr.getInt("rq_psn") & Psn.MASK;
     }
-    if ((mask & rdma_h.IBV_QP_MIN_RNR_TIMER()) != 0) {
-      rnrTimer = attr.getByte("min_rnr_timer") & 0x1f;
-    }
+    rnrTimer = attr.getByte("min_rnr_timer") & 0x1f;
     if ((mask & rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC()) != 0) {
       resources.resize(attr.getByte("max_dest_rd_atomic"));
     }
-    if ((mask & rdma_h.IBV_QP_ACCESS_FLAGS()) != 0) {
-      accessFlags = attr.getInt("qp_access_flags");
-    }
+    accessFlags = attr.getInt("qp_access_flags");
   }
 
   /** Fails the receive that is being filled; forgets everything else. */
-  void stop() {
+  @Override
+  public void stop() {
     acknowledge();
     if (message == Message.SEND || receiver.isOpen()) {
       receiver.flush();
@@ -133,7 +129,8 @@ final class Responder {
    *
    * @return whether more can be done at once
    */
-  boolean respond() {
+  @Override
+  public boolean send() {
     boolean more = answer();
     acknowledge();
     return more;
@@ -156,7 +153,8 @@ final class Responder {
     return reading;
   }
 
-  void receive(Packet packet) {
+  @Override
+  public void receive(Packet packet) {
     if (reading) {
       keep(packet);
     } else {
@@ -173,7 +171,7 @@ final class Responder {
     if (Psn.distance(expected, packet.psn) >= 0) {
       boolean isRead = operation == Opcode.READ_REQUEST;
       long length = Integer.toUnsignedLong(packet.dmaLength);
-      waiting.add(packet, isRead ? Segments.count(length, mtu) : 1);
+      waiting.add(packet, isRead ? Segmentation.count(length, mtu) : 1);
     } else if (!ResponderResources.serves(operation)) {
       waiting.addDuplicate(packet, expected);
     } else {
@@ -265,7 +263,7 @@ final class Responder {
     message = Message.SEND;
     int status = receiver.append(packet.payload, packet.length);
     if (status == 0 && Opcode.invalidates(operation)) {
-      status = LocalOperations.invalidateRemotely(queuePair, packet.immediate) ? 0 : -1;
+      status = LocalOperations.invalidate(queuePair, packet.immediate) ? 0 : -1;
     }
     if (status != 0) {
       receiveFailed(packet.psn, status);
@@ -385,7 +383,7 @@ final class Responder {
     } else if (isWord && key.at(packet.address) % Long.BYTES != 0) {
       refuseRequest(packet.psn);
     } else if (operation == Opcode.READ_REQUEST) {
-      int packets = Segments.count(length, mtu);
+      int packets = Segmentation.count(length, mtu);
       queuePair.count(rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ(), false, length);
       served(packets);
       startReading(

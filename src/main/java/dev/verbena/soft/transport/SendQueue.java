@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * {@code freed <= retired <= started <= posted}.
  */
 public final class SendQueue implements Slots {
-  private final SendRequest[] ring;
+  private final SoftSendRequest[] ring;
   private final int capacity;
   private final int maxElements;
   public final int maxInline;
@@ -33,7 +33,7 @@ public final class SendQueue implements Slots {
   public int pending;
 
   public int pendingError;
-  public @Nullable SendRequest current;
+  public @Nullable SoftSendRequest current;
 
   /** The number of requests that were posted; changed under the lock. */
   private volatile long posted;
@@ -54,7 +54,7 @@ public final class SendQueue implements Slots {
       int maxHeader,
       boolean srd,
       boolean inlineWrites) {
-    ring = new SendRequest[Math.max(1, capacity)];
+    ring = new SoftSendRequest[Math.max(1, capacity)];
     this.capacity = capacity;
     this.maxElements = maxElements;
     this.maxInline = maxInline;
@@ -72,14 +72,14 @@ public final class SendQueue implements Slots {
   }
 
   /** Whether a request may have a number of SGEs. */
-  public boolean takesElements(SendRequest request, long count) {
+  public boolean takesElements(SoftSendRequest request, long count) {
     return count >= 0
         && count <= request.elements.capacity()
         && (!srd || request.isSend() || count <= 1);
   }
 
   /** Whether a request may have inline data. */
-  public boolean takesInline(SendRequest request) {
+  public boolean takesInline(SoftSendRequest request) {
     return !srd || request.isSend() || (inlineWrites && request.isWrite());
   }
 
@@ -97,13 +97,13 @@ public final class SendQueue implements Slots {
   }
 
   /** The slot of the next request, or of one of several that are to be posted at once. */
-  public SendRequest free(int pending) {
+  public SoftSendRequest free(int pending) {
     int slot = (int) ((posted + pending) % ring.length);
-    SendRequest request = ring[slot];
+    SoftSendRequest request = ring[slot];
     if (request == null) {
       long buffer = buffers.address() + (long) slot * (maxInline + maxHeader);
       request =
-          new SendRequest(
+          new SoftSendRequest(
               maxElements, maxInline == 0 ? 0 : buffer, maxHeader == 0 ? 0 : buffer + maxInline);
       ring[slot] = request;
     }
@@ -117,7 +117,7 @@ public final class SendQueue implements Slots {
     posted += count; // Only who holds the lock writes it.
   }
 
-  SendRequest at(long position) {
+  SoftSendRequest at(long position) {
     return ring[(int) (position % ring.length)];
   }
 
@@ -129,6 +129,11 @@ public final class SendQueue implements Slots {
     return retired;
   }
 
+  /** Whether all requests that were begun are done. */
+  boolean isDrained() {
+    return retired == started;
+  }
+
   /** Whether all requests that were posted are done. */
   public boolean isEmpty() {
     return retired == posted;
@@ -138,8 +143,8 @@ public final class SendQueue implements Slots {
    * Lets a request that was begun change places with the oldest one that is not done, so that it
    * can be retired before it.
    */
-  void toFront(SendRequest request) {
-    SendRequest oldest = at(retired);
+  void toFront(SoftSendRequest request) {
+    SoftSendRequest oldest = at(retired);
     ring[(int) (request.position % ring.length)] = oldest;
     ring[(int) (retired % ring.length)] = request;
     oldest.position = request.position;

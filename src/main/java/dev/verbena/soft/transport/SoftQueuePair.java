@@ -1,26 +1,26 @@
 package dev.verbena.soft.transport;
 
 import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Abi;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.device.AddressVector;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Completion;
 import dev.verbena.soft.device.FrameTarget;
 import dev.verbena.soft.device.MemoryKey;
 import dev.verbena.soft.device.PacketTarget;
-import dev.verbena.soft.device.ReceiveQueue;
 import dev.verbena.soft.device.ReceiveRequest;
 import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftCompletionCounter;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDomain;
 import dev.verbena.soft.device.SoftObject;
 import dev.verbena.soft.device.SoftPort;
+import dev.verbena.soft.device.SoftReceiveQueue;
 import dev.verbena.soft.device.SoftSharedQueue;
 import dev.verbena.soft.device.SoftXrcDomain;
 import dev.verbena.soft.engine.Task;
@@ -57,7 +57,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   public final SendQueue sends;
 
   /** Receives of its own, or null. */
-  public final @Nullable ReceiveQueue receives;
+  public final @Nullable SoftReceiveQueue receives;
 
   /** The shared receive queue, or null. */
   public final @Nullable SoftSharedQueue sharedQueue;
@@ -92,13 +92,13 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   /** The options of enhanced connection establishment (ECE). */
   public int connectionOptions = CONNECTION_OPTIONS;
 
-  public @Nullable AddressVector path;
-  public @Nullable AddressVector alternatePath;
+  public @Nullable SoftAddressVector path;
+  public @Nullable SoftAddressVector alternatePath;
 
   private final PacketQueue inbox = new PacketQueue();
   private final Completion completion = new Completion();
   private final boolean allSignaled;
-  private final Transport transport;
+  private final TransportService transport;
   private @Nullable SoftCompletionCounter @Nullable [] counters;
   private long nextTag;
   private int nextTagData;
@@ -155,7 +155,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     receives =
         sharedQueue != null || receiveOnly || sendOnly || choices.spreading() != null
             ? null
-            : new ReceiveQueue(init.getInt("cap.max_recv_wr"), init.getInt("cap.max_recv_sge"));
+            : new SoftReceiveQueue(init.getInt("cap.max_recv_wr"), init.getInt("cap.max_recv_sge"));
     task = new Turn();
     start = new Timer(device.engine.timers(), () -> device.engine.request(task));
     transportBits = transportBits(type);
@@ -164,8 +164,8 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
           case Opcode.UC -> new UnreliableConnection(this);
           case Opcode.UD -> new DatagramTransport(this);
           case Opcode.RAW -> new RawTransport(this);
-          case Opcode.SRD -> new SrdTransport(this);
-          default -> new ConnectedTransport(this);
+          case Opcode.SRD -> new ReliableTransport(new SrdRequester(this), new SrdResponder(this));
+          default -> new ReliableTransport(new Requester(this), new Responder(this));
         };
   }
 
@@ -368,12 +368,12 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   }
 
   public boolean isDraining() {
-    return draining && !transport.isDrained();
+    return draining && !sends.isDrained();
   }
 
   /** Raises the event of a drained send queue, once. */
   void checkDrained() {
-    if (draining && state == rdma_h.IBV_QPS_SQD() && transport.isDrained()) {
+    if (draining && state == rdma_h.IBV_QPS_SQD() && sends.isDrained()) {
       draining = false;
       if (attributes.getByte("en_sqd_async_notify") != 0) {
         event(rdma_h.IBV_EVENT_SQ_DRAINED());
@@ -475,7 +475,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
 
   /** The shared receive queue for a message, or null for the queue pair's own queue. */
   SoftSharedQueue sharedQueueFor(int sharedQueueNumber) {
-    return transportBits == Opcode.XRC ? xrcDomain.root.queue(sharedQueueNumber) : sharedQueue;
+    return transportBits == Opcode.XRC ? xrcDomain.root.queues.get(sharedQueueNumber) : sharedQueue;
   }
 
   /** The protection domain of a request, or null if it names no shared receive queue (XRC). */
@@ -483,7 +483,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     if (domain != null) {
       return domain;
     }
-    SoftSharedQueue queue = xrcDomain.root.queue(sharedQueueNumber);
+    SoftSharedQueue queue = xrcDomain.root.queues.get(sharedQueueNumber);
     return queue == null ? null : queue.domain;
   }
 
@@ -506,8 +506,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     }
     for (int i = 0; i < counters.length; i++) {
       if ((operations & 1 << i) != 0 && counters[i] != null) {
-        throw new VerbsException(
-            "ibv_qp_attach_comp_cntr", Errno.EBUSY, "a counter is attached for the operations");
+        throw CallFailure.of(Errno.EBUSY, "a counter is attached for the operations");
       }
     }
     for (int i = 0; i < counters.length; i++) {
@@ -529,7 +528,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   }
 
   /** Retires the oldest send request, and completes it if it is signaled or failed. */
-  void retire(SendRequest request, int status) {
+  void retire(SoftSendRequest request, int status) {
     sendCompletions.reserve();
     boolean failed = status != rdma_h.IBV_WC_SUCCESS();
     count(request.countedOperation(), failed, request.length());
@@ -537,15 +536,11 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       sends.retire();
       return;
     }
-    completion.clear();
-    completion.owner = this;
+    boolean isSrdRead = transportBits == Opcode.SRD && request.isRead();
+    completion.begin( // libefa does not tell reads and sends apart.
+        this, number, isSrdRead ? rdma_h.IBV_WC_SEND() : request.completionOpcode());
     completion.wrId = request.wrId;
     completion.status = status;
-    completion.opcode = // libefa does not tell reads and sends apart.
-        transportBits == Opcode.SRD && request.isRead()
-            ? rdma_h.IBV_WC_SEND()
-            : request.completionOpcode();
-    completion.queuePair = number;
     completion.length = failed ? 0 : (int) request.length();
     completion.slots = sends;
     completion.position = sends.retired();
@@ -568,17 +563,12 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       int length,
       @Nullable Packet packet,
       int flags) {
-    completion.clear();
-    completion.owner = this;
-    completion.wrId = request.wrId;
-    completion.slots = request.slots;
+    completion.begin(this, number, opcode, request);
     completion.late = request.late;
     request.late = null;
     completion.status = status;
-    completion.opcode = opcode;
     completion.length = length;
     completion.flags = flags;
-    completion.queuePair = number;
     if (packet != null) {
       source(packet);
     }
@@ -592,12 +582,9 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   /** Completes an RDMA write with immediate data that consumes no receive request. */
   void completeUnsolicited(Packet packet, int length) {
     receiveCompletions.reserve();
-    completion.clear();
-    completion.owner = this;
-    completion.opcode = rdma_h.IBV_WC_RECV_RDMA_WITH_IMM();
+    completion.begin(this, number, rdma_h.IBV_WC_RECV_RDMA_WITH_IMM());
     completion.length = length;
     completion.flags = rdma_h.IBV_WC_WITH_IMM();
-    completion.queuePair = number;
     completion.unsolicited = true;
     source(packet);
     receiveCompletions.add(completion, false);
@@ -623,10 +610,10 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   }
 
   @Override
-  public void requireUnused(String function) {
-    super.requireUnused(function);
+  public void requireUnused() {
+    super.requireUnused();
     if (!groups.isEmpty()) {
-      throw new VerbsException(function, Errno.EBUSY, "attached to a multicast group");
+      throw CallFailure.of(Errno.EBUSY, "attached to a multicast group");
     }
   }
 

@@ -5,12 +5,12 @@ import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.Completion;
-import dev.verbena.soft.device.ReceiveQueue;
 import dev.verbena.soft.device.ReceiveRequest;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.device.SoftDomain;
 import dev.verbena.soft.device.SoftObject;
+import dev.verbena.soft.device.SoftReceiveQueue;
 import org.jspecify.annotations.Nullable;
 
 /** A work queue: receive requests that no queue pair has of its own. */
@@ -19,7 +19,7 @@ public final class SoftWorkQueue extends SoftObject {
 
   public final SoftDomain domain;
   public final SoftCompletionQueue completions;
-  public final ReceiveQueue receives;
+  public final SoftReceiveQueue receives;
   final int number;
   public volatile int state = rdma_h.IBV_WQS_RESET();
   private final FrameReceiver frames;
@@ -29,7 +29,7 @@ public final class SoftWorkQueue extends SoftObject {
       SoftDomain domain,
       CStruct struct,
       SoftCompletionQueue completions,
-      ReceiveQueue receives,
+      SoftReceiveQueue receives,
       int number) {
     super(domain.context, struct, domain, completions);
     this.domain = domain;
@@ -102,13 +102,8 @@ public final class SoftWorkQueue extends SoftObject {
     while (!receives.isEmpty()) {
       completions.reserve();
       boolean _ = receives.take(request);
-      completion.clear();
-      completion.owner = this;
-      completion.wrId = request.wrId;
-      completion.slots = request.slots;
+      completion.begin(this, number, rdma_h.IBV_WC_RECV(), request);
       completion.status = rdma_h.IBV_WC_WR_FLUSH_ERR();
-      completion.opcode = rdma_h.IBV_WC_RECV();
-      completion.queuePair = number;
       completions.add(completion, false);
     }
   }

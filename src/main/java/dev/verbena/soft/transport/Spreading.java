@@ -1,11 +1,11 @@
 package dev.verbena.soft.transport;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_rx_hash_conf;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.FrameTarget;
 import dev.verbena.soft.wire.EthernetFrame;
 import dev.verbena.soft.wire.Packet;
@@ -17,23 +17,14 @@ import java.lang.foreign.ValueLayout;
  * indirection table. A frame that lacks one of the fields has the hash 0.
  */
 public final class Spreading implements FrameTarget {
-  public static final long FIELDS =
-      Integer.toUnsignedLong(
-          rdma_h.IBV_RX_HASH_SRC_IPV4()
-              | rdma_h.IBV_RX_HASH_DST_IPV4()
-              | rdma_h.IBV_RX_HASH_SRC_IPV6()
-              | rdma_h.IBV_RX_HASH_DST_IPV6()
-              | rdma_h.IBV_RX_HASH_SRC_PORT_TCP()
-              | rdma_h.IBV_RX_HASH_DST_PORT_TCP()
-              | rdma_h.IBV_RX_HASH_SRC_PORT_UDP()
-              | rdma_h.IBV_RX_HASH_DST_PORT_UDP());
-
   private static final int IPV4 = rdma_h.IBV_RX_HASH_SRC_IPV4() | rdma_h.IBV_RX_HASH_DST_IPV4();
   private static final int IPV6 = rdma_h.IBV_RX_HASH_SRC_IPV6() | rdma_h.IBV_RX_HASH_DST_IPV6();
   private static final int TCP =
       rdma_h.IBV_RX_HASH_SRC_PORT_TCP() | rdma_h.IBV_RX_HASH_DST_PORT_TCP();
   private static final int UDP =
       rdma_h.IBV_RX_HASH_SRC_PORT_UDP() | rdma_h.IBV_RX_HASH_DST_PORT_UDP();
+
+  public static final long FIELDS = Integer.toUnsignedLong(IPV4 | IPV6 | TCP | UDP);
 
   public final SoftIndirectionTable table;
   private final int fields;
@@ -53,18 +44,15 @@ public final class Spreading implements FrameTarget {
    * @throws VerbsException EINVAL or EOPNOTSUPP if the function is another than Toeplitz with a key
    *     of 40 bytes, or a field is not known
    */
-  public static Spreading read(String function, SoftIndirectionTable table, long address) {
+  public static Spreading read(SoftIndirectionTable table, long address) {
     CStruct conf = CStruct.at(address, ibv_rx_hash_conf.layout());
     long fields = conf.getLong("rx_hash_fields_mask");
-    if (conf.getByte("rx_hash_function") != rdma_h.IBV_RX_HASH_FUNC_TOEPLITZ()
-        || (fields & ~FIELDS) != 0) {
-      throw new VerbsException(
-          function, Errno.EOPNOTSUPP, "rx_hash_fields_mask 0x" + Long.toHexString(fields));
-    }
+    CallFailure.unsupportedIf(
+        conf.getByte("rx_hash_function") != rdma_h.IBV_RX_HASH_FUNC_TOEPLITZ()
+            || (fields & ~FIELDS) != 0,
+        "rx_hash_fields_mask 0x" + Long.toHexString(fields));
     if (conf.getByte("rx_hash_key_len") != Toeplitz.KEY) {
-      throw new VerbsException(
-          function,
-          Errno.EINVAL,
+      throw CallFailure.invalid(
           "rx_hash_key_len must be " + Toeplitz.KEY + ", not " + conf.getByte("rx_hash_key_len"));
     }
     byte[] key =

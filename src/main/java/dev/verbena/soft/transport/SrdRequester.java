@@ -11,12 +11,13 @@ import java.util.Arrays;
 import java.util.random.RandomGenerator;
 
 /**
- * The requester of SRD. A request is sent in pieces of at most the MTU: each is one packet with a
- * PSN of its own, which the responder executes by itself and answers by one packet, so that pieces
- * may be lost, repeated and reordered. Requests begin in a random order, as on a device whose
- * packets take several paths.
+ * The requester of scalable reliable datagrams (SRD) between software devices: as reliable and as
+ * unordered as those of Amazon's EFA, over packets of this project. A request is sent in pieces of
+ * at most the MTU: each is one packet with a PSN of its own, which the responder executes by itself
+ * and answers by one packet, so that pieces may be lost, repeated and reordered. Requests begin in
+ * a random order, as on a device whose packets take several paths.
  */
-final class SrdRequester {
+final class SrdRequester implements TransportService {
   /** How many pieces wait for an answer. */
   static final int WINDOW = 128;
 
@@ -60,7 +61,7 @@ final class SrdRequester {
 
   /** A request that was begun. */
   private static final class Transfer {
-    private SendRequest request;
+    private SoftSendRequest request;
     private int pieces;
     private int sent;
     private int answered;
@@ -92,23 +93,19 @@ final class SrdRequester {
     retries = new Timer(scheduler.timers(), this::retry);
   }
 
-  void modified(int mask) {
+  @Override
+  public void modified(int mask) {
     if ((mask & rdma_h.IBV_QP_SQ_PSN()) != 0) {
       nextPsn = queuePair.attributes.getInt("sq_psn") & Psn.MASK;
     }
-    if ((mask & rdma_h.IBV_QP_QKEY()) != 0) {
-      queueKey = queuePair.attributes.getInt("qkey");
-    }
+    queueKey = queuePair.attributes.getInt("qkey");
     if ((mask & rdma_h.IBV_QP_RNR_RETRY()) != 0) {
       rnrRetries = queuePair.attributes.getByte("rnr_retry");
     }
   }
 
-  boolean isDrained() {
-    return begun == 0;
-  }
-
-  void stop() {
+  @Override
+  public void stop() {
     for (Slot slot : window) {
       slot.transfer = null;
     }
@@ -121,7 +118,8 @@ final class SrdRequester {
 
   // Sending
 
-  boolean send() {
+  @Override
+  public boolean send() {
     begin();
     for (int i = 0; i < BURST && sendable > 0; i++) {
       Slot slot = window[nextPsn % WINDOW];
@@ -150,7 +148,7 @@ final class SrdRequester {
   /** Begins all requests that were posted. */
   private void begin() {
     while (queuePair.state == rdma_h.IBV_QPS_RTS() && sends.started < sends.posted()) {
-      SendRequest request = sends.at(sends.started);
+      SoftSendRequest request = sends.at(sends.started);
       request.position = sends.started++;
       int status = check(request);
       if (status == rdma_h.IBV_WC_SUCCESS()) {
@@ -161,7 +159,7 @@ final class SrdRequester {
     }
   }
 
-  private int check(SendRequest request) {
+  private int check(SoftSendRequest request) {
     if (request.handle == null || request.handle.domain.root() != queuePair.domain.root()) {
       return rdma_h.IBV_WC_LOC_QP_OP_ERR();
     }
@@ -175,7 +173,7 @@ final class SrdRequester {
         : rdma_h.IBV_WC_LOC_PROT_ERR();
   }
 
-  private void add(SendRequest request) {
+  private void add(SoftSendRequest request) {
     Transfer transfer = transfers[begun];
     if (transfer == null) {
       transfer = new Transfer();
@@ -183,7 +181,7 @@ final class SrdRequester {
     }
     transfer.place = begun++;
     transfer.request = request;
-    transfer.pieces = Segments.count(request.length(), queuePair.device.mtu);
+    transfer.pieces = Segmentation.count(request.length(), queuePair.device.mtu);
     transfer.sent = 0;
     transfer.answered = 0;
     transfer.refusals = 0;
@@ -211,7 +209,7 @@ final class SrdRequester {
 
   /** Sends a piece, or sends it again. */
   private void transmit(Slot slot) {
-    SendRequest request = slot.transfer.request;
+    SoftSendRequest request = slot.transfer.request;
     int mtu = queuePair.device.mtu;
     long length = request.length();
     Packet packet =
@@ -245,7 +243,7 @@ final class SrdRequester {
   }
 
   private static int opcode(Slot slot) {
-    SendRequest request = slot.transfer.request;
+    SoftSendRequest request = slot.transfer.request;
     boolean last = slot.piece == slot.transfer.pieces - 1;
     int operation;
     if (request.isRead()) {
@@ -262,7 +260,8 @@ final class SrdRequester {
 
   // Answers
 
-  void receive(Packet packet) {
+  @Override
+  public void receive(Packet packet) {
     Slot slot = window[packet.psn % WINDOW];
     Transfer transfer = slot.transfer;
     if (packet.session != session || transfer == null || slot.psn != packet.psn) {
@@ -352,7 +351,7 @@ final class SrdRequester {
     complete(transfer.request, status);
   }
 
-  private void complete(SendRequest request, int status) {
+  private void complete(SoftSendRequest request, int status) {
     sends.toFront(request);
     queuePair.retire(request, status);
     queuePair.checkDrained();

@@ -13,7 +13,7 @@ import java.util.Map;
  * The responder of SRD: executes each piece of a request by itself and answers with the status that
  * the completion of the request is to have. A piece that arrives again is answered as before.
  */
-final class SrdResponder {
+final class SrdResponder implements TransportService {
   private static final int HOP_LIMIT = 64;
 
   private final SoftQueuePair queuePair;
@@ -70,20 +70,26 @@ final class SrdResponder {
     receiver = new Receiver(queuePair);
   }
 
-  void modified(int mask) {
-    if ((mask & rdma_h.IBV_QP_QKEY()) != 0) {
-      queueKey = queuePair.attributes.getInt("qkey");
-    }
+  @Override
+  public void modified(int mask) {
+    queueKey = queuePair.attributes.getInt("qkey");
     if ((mask & rdma_h.IBV_QP_PORT()) != 0) {
-      port = queuePair.device.port("ibv_modify_qp", queuePair.attributes.getByte("port_num"));
+      port = queuePair.device.port(queuePair.attributes.getByte("port_num"));
     }
   }
 
-  void stop() {
+  @Override
+  public void stop() {
     receiver.flush();
   }
 
-  void receive(Packet packet) {
+  @Override
+  public boolean send() {
+    return false; // It answers what it receives at once.
+  }
+
+  @Override
+  public void receive(Packet packet) {
     SrdSource source = sources.get(wanted.of(packet));
     if (source == null) {
       source = new SrdSource(packet);

@@ -1,8 +1,8 @@
 package dev.verbena.soft.transport;
 
-import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.CallFailure;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -147,20 +147,14 @@ public final class StateTransitions {
   public static void check(int type, int from, int to, int mask) {
     Attributes attributes = TRANSITIONS.get(new Transition(from, to));
     if (attributes == null) {
-      throw invalid("no transition from state " + from + " to " + to);
+      throw CallFailure.invalid("no transition from state " + from + " to " + to);
     }
     int required = attributes.required & SERVICES.get(type);
     int given = mask & ~rdma_h.IBV_QP_STATE();
-    if ((given & required) != required) {
-      throw invalid("missing attributes 0x" + Integer.toHexString(required & ~given));
-    }
+    CallFailure.invalidIf(
+        (given & required) != required,
+        "missing attributes 0x" + Integer.toHexString(required & ~given));
     int excess = given & ~required & ~allowed(type, from, attributes);
-    if (excess != 0) {
-      throw invalid("attributes not allowed 0x" + Integer.toHexString(excess));
-    }
-  }
-
-  private static VerbsException invalid(String reason) {
-    return new VerbsException("ibv_modify_qp", Errno.EINVAL, reason);
+    CallFailure.invalidIf(excess != 0, "attributes not allowed 0x" + Integer.toHexString(excess));
   }
 }

@@ -30,7 +30,7 @@ public final class TcpSegments {
   }
 
   /** Sends the frames of a request: the completion status. */
-  int send(SendRequest request) {
+  int send(SoftSendRequest request) {
     long length = request.length();
     if (length > MAX_LENGTH
         || request.segmentSize < 1
@@ -52,7 +52,7 @@ public final class TcpSegments {
     return rdma_h.IBV_WC_SUCCESS();
   }
 
-  private int send(SendRequest request, int offset, int size, boolean last) {
+  private int send(SoftSendRequest request, int offset, int size, boolean last) {
     Packet packet = transport.packet();
     int header = request.headerLength;
     packet.length = header + size;

@@ -1,34 +1,26 @@
 package dev.verbena.soft.transport;
 
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.engine.Scheduler;
 import dev.verbena.soft.wire.PacketPool;
 
 /**
  * The transport services without a connection: each request is one message, which is sent at once.
  */
-abstract class UnconnectedTransport implements Transport {
+abstract class UnconnectedTransport implements TransportService {
   private static final int BURST = 32;
 
   final SoftQueuePair queuePair;
-  final Scheduler scheduler;
   final PacketPool packets;
   private final SendQueue sends;
 
   UnconnectedTransport(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
     sends = queuePair.sends;
-    scheduler = queuePair.device.engine;
     packets = queuePair.device.packets;
   }
 
   /** Sends a message: the completion status. */
-  abstract int send(SendRequest request);
-
-  @Override
-  public final boolean isDrained() {
-    return sends.retired() == sends.started;
-  }
+  abstract int send(SoftSendRequest request);
 
   @Override
   public final boolean send() {
@@ -36,7 +28,7 @@ abstract class UnconnectedTransport implements Transport {
       if (sends.isEmpty() || queuePair.state != rdma_h.IBV_QPS_RTS()) {
         return false;
       }
-      SendRequest request = sends.at(sends.retired());
+      SoftSendRequest request = sends.at(sends.retired());
       sends.started = sends.retired() + 1;
       int status = send(request);
       queuePair.retire(request, status);

@@ -10,7 +10,7 @@ import dev.verbena.soft.wire.PacketPool;
 import dev.verbena.soft.wire.Psn;
 
 /** The unreliable connection (UC) service: a message of which a packet is lost is dropped. */
-final class UnreliableConnection implements Transport {
+final class UnreliableConnection implements TransportService {
   private static final int BURST = 32;
 
   private final SoftQueuePair queuePair;
@@ -45,23 +45,14 @@ final class UnreliableConnection implements Transport {
   @Override
   public void modified(int mask) {
     CStruct attr = queuePair.attributes;
-    if ((mask & rdma_h.IBV_QP_PATH_MTU()) != 0) {
-      mtu = 128 << attr.getInt("path_mtu");
-    }
+    mtu = 128 << attr.getInt("path_mtu");
     if ((mask & rdma_h.IBV_QP_SQ_PSN()) != 0) {
       nextPsn = attr.getInt("sq_psn") & Psn.MASK;
     }
     if ((mask & rdma_h.IBV_QP_RQ_PSN()) != 0) {
       expected = attr.getInt("rq_psn") & Psn.MASK;
     }
-    if ((mask & rdma_h.IBV_QP_ACCESS_FLAGS()) != 0) {
-      accessFlags = attr.getInt("qp_access_flags");
-    }
-  }
-
-  @Override
-  public boolean isDrained() {
-    return sends.retired() == sends.started;
+    accessFlags = attr.getInt("qp_access_flags");
   }
 
   @Override
@@ -87,7 +78,7 @@ final class UnreliableConnection implements Transport {
     if (position == sends.posted() || !queuePair.canSend()) {
       return false;
     }
-    SendRequest request = sends.at(position);
+    SoftSendRequest request = sends.at(position);
     if (packet == 0) {
       if (queuePair.state == rdma_h.IBV_QPS_SQD()) {
         return false;
@@ -100,7 +91,7 @@ final class UnreliableConnection implements Transport {
       }
     }
     Packet next = packets.take().reset(0, queuePair.remoteNumber, nextPsn);
-    if (!Segments.fill(next, request, packet, mtu, Opcode.UC, queuePair.domain, false)) {
+    if (!Segmentation.fill(next, request, packet, mtu, Opcode.UC, queuePair.domain, false)) {
       packets.release(next);
       finish(request, rdma_h.IBV_WC_LOC_PROT_ERR());
       return false;
@@ -113,12 +104,12 @@ final class UnreliableConnection implements Transport {
     return true;
   }
 
-  private int begin(SendRequest request) {
+  private int begin(SoftSendRequest request) {
     if (request.isLocal()) {
       return LocalOperations.run(queuePair, request);
     }
     long length = request.length();
-    request.packets = Segments.count(length, mtu);
+    request.packets = Segmentation.count(length, mtu);
     if (length > SoftDevice.MAX_MESSAGE) {
       return rdma_h.IBV_WC_LOC_LEN_ERR();
     }
@@ -130,7 +121,7 @@ final class UnreliableConnection implements Transport {
         : rdma_h.IBV_WC_LOC_PROT_ERR();
   }
 
-  private void finish(SendRequest request, int status) {
+  private void finish(SoftSendRequest request, int status) {
     packet = 0;
     queuePair.retire(request, status);
     if (status != rdma_h.IBV_WC_SUCCESS()) {

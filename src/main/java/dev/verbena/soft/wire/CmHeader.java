@@ -1,7 +1,5 @@
 package dev.verbena.soft.wire;
 
-import dev.verbena.Errno;
-import dev.verbena.VerbsException;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -18,35 +16,13 @@ public record CmHeader(InetSocketAddress source, InetAddress destination) {
   public static final int LENGTH = 36;
   private static final int ADDRESS = 16;
 
-  /**
-   * The private data of a message: the header, the user's data, zeros.
-   *
-   * @throws VerbsException EINVAL if the data is too long
-   */
-  public byte[] with(byte[] data, int length) {
-    ByteBuffer bytes = ByteBuffer.wrap(padded("rdma_connect", data, LENGTH, length));
+  /** Writes the header before the user's data, which begin at {@link #LENGTH}. */
+  public void write(byte[] data) {
     int version = destination instanceof Inet4Address ? 4 : 6;
-    bytes.put(1, (byte) (version << 4)).putShort(2, (short) source.getPort());
+    ByteBuffer bytes =
+        ByteBuffer.wrap(data).put(1, (byte) (version << 4)).putShort(2, (short) source.getPort());
     put(source.getAddress(), bytes, 4);
     put(destination, bytes, 4 + ADDRESS);
-    return bytes.array();
-  }
-
-  /**
-   * Private data in a field.
-   *
-   * @throws VerbsException EINVAL if the data is too long
-   */
-  public static byte[] padded(String function, byte[] data, int offset, int length) {
-    if (data.length > length - offset) {
-      throw new VerbsException(
-          function,
-          Errno.EINVAL,
-          "private data has at most " + (length - offset) + " bytes, not " + data.length);
-    }
-    byte[] field = new byte[length];
-    System.arraycopy(data, 0, field, offset, data.length);
-    return field;
   }
 
   private static void put(InetAddress address, ByteBuffer to, int at) {

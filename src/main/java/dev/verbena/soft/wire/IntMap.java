@@ -1,6 +1,5 @@
 package dev.verbena.soft.wire;
 
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** A hash map with int keys, whose look-up does not allocate. */
@@ -85,14 +84,5 @@ public final class IntMap<V> {
 
   int size() {
     return size;
-  }
-
-  @SuppressWarnings("unchecked")
-  void forEach(Consumer<V> action) {
-    for (Object value : values.clone()) {
-      if (value != null) {
-        action.accept((V) value);
-      }
-    }
   }
 }

@@ -4,7 +4,7 @@ import java.net.InetAddress;
 import java.util.concurrent.locks.LockSupport;
 
 /** The link of a network without connection: packets for others are lost. */
-public final class NoLink implements Link {
+public final class NoLink implements NetworkLink {
   private static final int MTU = 4096;
 
   @Override

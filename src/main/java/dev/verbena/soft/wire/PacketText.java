@@ -4,38 +4,17 @@ import org.jspecify.annotations.Nullable;
 
 /** Packets as one line of text each, with the names that {@code IBV_OPCODE_...} has in C. */
 public final class PacketText {
-  private static final String[] OPERATIONS = {
-    "SEND_FIRST",
-    "SEND_MIDDLE",
-    "SEND_LAST",
-    "SEND_LAST_WITH_IMMEDIATE",
-    "SEND_ONLY",
-    "SEND_ONLY_WITH_IMMEDIATE",
-    "RDMA_WRITE_FIRST",
-    "RDMA_WRITE_MIDDLE",
-    "RDMA_WRITE_LAST",
-    "RDMA_WRITE_LAST_WITH_IMMEDIATE",
-    "RDMA_WRITE_ONLY",
-    "RDMA_WRITE_ONLY_WITH_IMMEDIATE",
-    "RDMA_READ_REQUEST",
-    "RDMA_READ_RESPONSE_FIRST",
-    "RDMA_READ_RESPONSE_MIDDLE",
-    "RDMA_READ_RESPONSE_LAST",
-    "RDMA_READ_RESPONSE_ONLY",
-    "ACKNOWLEDGE",
-    "ATOMIC_ACKNOWLEDGE",
-    "COMPARE_SWAP",
-    "FETCH_ADD",
-    null,
-    "SEND_LAST_WITH_INVALIDATE",
-    "SEND_ONLY_WITH_INVALIDATE",
-    null,
-    null,
-    null,
-    null,
-    "FLUSH",
-    "ATOMIC_WRITE"
-  };
+  /** By operation; a dash where there is none. */
+  private static final String[] OPERATIONS =
+      """
+      SEND_FIRST SEND_MIDDLE SEND_LAST SEND_LAST_WITH_IMMEDIATE SEND_ONLY SEND_ONLY_WITH_IMMEDIATE \
+      RDMA_WRITE_FIRST RDMA_WRITE_MIDDLE RDMA_WRITE_LAST RDMA_WRITE_LAST_WITH_IMMEDIATE \
+      RDMA_WRITE_ONLY RDMA_WRITE_ONLY_WITH_IMMEDIATE RDMA_READ_REQUEST RDMA_READ_RESPONSE_FIRST \
+      RDMA_READ_RESPONSE_MIDDLE RDMA_READ_RESPONSE_LAST RDMA_READ_RESPONSE_ONLY ACKNOWLEDGE \
+      ATOMIC_ACKNOWLEDGE COMPARE_SWAP FETCH_ADD - SEND_LAST_WITH_INVALIDATE \
+      SEND_ONLY_WITH_INVALIDATE - - - - FLUSH ATOMIC_WRITE\
+      """
+          .split(" ", -1);
 
   private PacketText() {}
 
@@ -90,8 +69,10 @@ public final class PacketText {
           default -> null;
         };
     int operation = Opcode.operation(opcode);
-    String name = operation < OPERATIONS.length ? OPERATIONS[operation] : null;
-    return transport == null || name == null ? "opcode 0x%02x".formatted(opcode) : transport + name;
+    String name = operation < OPERATIONS.length ? OPERATIONS[operation] : "-";
+    return transport == null || name.equals("-")
+        ? "opcode 0x%02x".formatted(opcode)
+        : transport + name;
   }
 
   private static void appendExtensions(StringBuilder text, Packet packet) {

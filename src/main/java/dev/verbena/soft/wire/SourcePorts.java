@@ -11,7 +11,7 @@ import java.util.List;
  * source port, which follows from the flow label. Without a flow label it is the device's own port.
  * These sockets only send.
  */
-public final class SourcePorts implements AutoCloseable {
+final class SourcePorts implements AutoCloseable {
   /** How many flow labels get their own source port. */
   private static final int MAX = 64;
 
@@ -31,7 +31,7 @@ public final class SourcePorts implements AutoCloseable {
    * @param main the socket that is bound to it
    * @param sendBuffer the size of the send buffer of the other sockets
    */
-  public SourcePorts(UdpSocket main, InetSocketAddress local, int sendBuffer) {
+  SourcePorts(UdpSocket main, InetSocketAddress local, int sendBuffer) {
     this.main = main;
     this.local = local;
     this.sendBuffer = sendBuffer;

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * The link of a network to an IP network: RoCE v2, packets in UDP datagrams. Each device of the
  * network has one address and its own socket; packets from one to another go over UDP, too.
  */
-public final class UdpLink implements Link {
+public final class UdpLink implements NetworkLink {
   /** The UDP port of RoCE v2. */
   public static final int PORT = 4791;
 

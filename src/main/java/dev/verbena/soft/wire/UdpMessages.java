@@ -10,7 +10,7 @@ import java.nio.ByteBuffer;
  * The memory of datagrams and of the structs that {@code sendmmsg} and {@code recvmmsg} require for
  * them.
  */
-public final class UdpMessages {
+final class UdpMessages {
   /** How many datagrams a system call sends or receives. */
   static final int COUNT = 64;
 
@@ -37,7 +37,7 @@ public final class UdpMessages {
   private final ByteBuffer[] buffers = new ByteBuffer[COUNT];
   private final int nameLength;
 
-  public UdpMessages(boolean ipv4) {
+  UdpMessages(boolean ipv4) {
     nameLength = ipv4 ? 16 : 28;
     for (int i = 0; i < COUNT; i++) {
       Memory.putLong(message(i), name(i));
@@ -56,15 +56,15 @@ public final class UdpMessages {
     length(i, CAPACITY);
   }
 
-  public final long message(int i) {
+  final long message(int i) {
     return messages + (long) i * UdpSocket.MESSAGE;
   }
 
-  public final long name(int i) {
+  final long name(int i) {
     return names + (long) i * NAME;
   }
 
-  public final long control(int i) {
+  final long control(int i) {
     return controls + (long) i * CONTROL;
   }
 
@@ -72,11 +72,11 @@ public final class UdpMessages {
     return vectors + (long) i * VECTOR;
   }
 
-  public final long payload(int i) {
+  final long payload(int i) {
     return payloads + (long) i * CAPACITY;
   }
 
-  public final ByteBuffer buffer(int i) {
+  final ByteBuffer buffer(int i) {
     return buffers[i];
   }
 

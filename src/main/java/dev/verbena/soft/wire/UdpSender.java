@@ -7,7 +7,7 @@ import dev.verbena.internal.io.SocketAddresses;
 import dev.verbena.internal.io.UdpSocket;
 
 /** Sends packets as datagrams, several by one system call. Used under the network's lock. */
-public final class UdpSender {
+final class UdpSender {
   private static final System.Logger LOGGER = System.getLogger(UdpSender.class.getName());
 
   private static final int CONTROL_LENGTH_AT = 40;
@@ -35,7 +35,7 @@ public final class UdpSender {
 
   private int reported;
 
-  public UdpSender(SourcePorts sources, int port, boolean ipv4) {
+  UdpSender(SourcePorts sources, int port, boolean ipv4) {
     this.sources = sources;
     this.port = port;
     this.ipv4 = ipv4;
@@ -49,7 +49,7 @@ public final class UdpSender {
   }
 
   /** Adds a packet, which is sent by {@link #flush} at the latest. */
-  public void send(Packet packet) {
+  void send(Packet packet) {
     if (Gids.isIpv4(packet.destinationGidHigh, packet.destinationGidLow) != ipv4
         || RoceCodec.length(packet) + Icrc.LENGTH > UdpMessages.CAPACITY) {
       return; // As a packet that is lost.
@@ -108,7 +108,7 @@ public final class UdpSender {
   }
 
   /** Sends the packets that were added. */
-  public void flush() {
+  void flush() {
     UdpSocket socket = sources.socket(source);
     int done = 0;
     while (done < pending) {

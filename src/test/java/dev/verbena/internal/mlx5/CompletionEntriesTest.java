@@ -38,7 +38,7 @@ class CompletionEntriesTest {
   private final long shared = memory.address(8192);
   private final long request = memory.address(2048);
   private final long completion = memory.address(2560);
-  private final CompletionQueue queue = completionQueue();
+  private final Mlx5CompletionQueue queue = completionQueue();
   private final Verbs verbs =
       (Verbs)
           Proxy.newProxyInstance(
@@ -46,7 +46,7 @@ class CompletionEntriesTest {
   private int produced;
   private int resets;
   private boolean isLost;
-  private SharedReceiveQueue receives;
+  private Mlx5SharedReceiveQueue receives;
 
   private Object modify(Object proxy, Method method, Object[] arguments) {
     assertEquals("ibv_modify_qp", method.getName());
@@ -60,8 +60,8 @@ class CompletionEntriesTest {
     return null;
   }
 
-  private CompletionQueue completionQueue() {
-    return new CompletionQueue(
+  private Mlx5CompletionQueue completionQueue() {
+    return new Mlx5CompletionQueue(
         new QueueMemory.OfCompletionQueue(
             entries, memory.address(0), ENTRIES, 64, memory.address(1024), 1));
   }
@@ -75,21 +75,22 @@ class CompletionEntriesTest {
       Memory.putShort(shared + i * 64L + 2, Short.reverseBytes((short) (i + 1)));
     }
     receives =
-        new SharedReceiveQueue(
+        new Mlx5SharedReceiveQueue(
             new QueueMemory.OfSharedReceiveQueue(shared, memory.address(128), 64, 0, RECEIVES), 1);
   }
 
-  private QueuePair queuePair(int number) {
-    QueuePair queuePair = queuePair(number, queue, queue);
+  private Mlx5QueuePair queuePair(int number) {
+    Mlx5QueuePair queuePair = queuePair(number, queue, queue);
     queuePair.attach();
     return queuePair;
   }
 
-  private QueuePair queuePair(int number, CompletionQueue ofSends, CompletionQueue ofReceives) {
+  private Mlx5QueuePair queuePair(
+      int number, Mlx5CompletionQueue ofSends, Mlx5CompletionQueue ofReceives) {
     long qp = memory.address(3072);
     Memory.putInt(qp + ibv_qp.state$offset(), rdma_h.IBV_QPS_RTS());
-    SendQueue sends =
-        new SendQueue(
+    Mlx5SendQueue sends =
+        new Mlx5SendQueue(
             number,
             new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, 4, 1, 0),
             false,
@@ -98,7 +99,7 @@ class CompletionEntriesTest {
             memory.address(192),
             memory.address(1024),
             null);
-    return new QueuePair(verbs, qp, sends, null, receives, ofSends, ofReceives);
+    return new Mlx5QueuePair(verbs, qp, sends, null, receives, ofSends, ofReceives);
   }
 
   private void write(int number, int opcode, int counter, int syndrome, int vendorSyndrome) {
@@ -126,7 +127,7 @@ class CompletionEntriesTest {
 
   private boolean isLocked() {
     try {
-      Field lock = CompletionQueue.class.getDeclaredField("lock");
+      Field lock = Mlx5CompletionQueue.class.getDeclaredField("lock");
       Field held = SpinLock.class.getDeclaredField("held");
       lock.setAccessible(true);
       held.setAccessible(true);
@@ -139,7 +140,7 @@ class CompletionEntriesTest {
   /** A thread that spins for it would do so as long as the kernel takes. */
   @Test
   void destructionHoldsNoSpinLock() {
-    QueuePair queuePair = queuePair(7);
+    Mlx5QueuePair queuePair = queuePair(7);
     boolean[] locked = {true};
     queuePair.destroy(() -> locked[0] = isLocked());
     assertFalse(locked[0]);
@@ -147,8 +148,8 @@ class CompletionEntriesTest {
 
   @Test
   void completionsAreRemovedBeforeTheDestruction() {
-    QueuePair stays = queuePair(7);
-    QueuePair ends = queuePair(8);
+    Mlx5QueuePair stays = queuePair(7);
+    Mlx5QueuePair ends = queuePair(8);
     write(8, SEND, 0, 0, 0);
     assertEquals(1, poll());
     write(8, SEND, 0, 0, 0);
@@ -176,7 +177,7 @@ class CompletionEntriesTest {
 
   @Test
   void queuePairWhoseDestructionFailedCompletes() {
-    QueuePair queuePair = queuePair(7);
+    Mlx5QueuePair queuePair = queuePair(7);
     assertThrows(
         IllegalArgumentException.class,
         () ->
@@ -251,11 +252,11 @@ class CompletionEntriesTest {
       CompletionEntriesTest test = new CompletionEntriesTest();
       test.prepare();
       test.queuePair(3).destroy(() -> {}); // The first removal links what it calls.
-      CompletionQueue second = test.completionQueue();
+      Mlx5CompletionQueue second = test.completionQueue();
       for (int number = 1; number <= 2; number++) {
         test.queuePair(number, second, second).attach();
       }
-      QueuePair queuePair = test.queuePair(7, test.queue, second);
+      Mlx5QueuePair queuePair = test.queuePair(7, test.queue, second);
       FullHeap.fill();
       try {
         queuePair.attach();
@@ -271,7 +272,7 @@ class CompletionEntriesTest {
   @Test
   void queuePairsAreFoundAfterOthersAreRemoved() {
     QueuePairTable table = new QueuePairTable();
-    QueuePair[] added = new QueuePair[40];
+    Mlx5QueuePair[] added = new Mlx5QueuePair[40];
     for (int i = 0; i < added.length; i++) {
       added[i] = queuePair(1 + i * 16); // Many in the same slots.
       table.add(added[i]);

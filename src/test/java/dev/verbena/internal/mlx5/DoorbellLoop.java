@@ -16,8 +16,8 @@ final class DoorbellLoop {
     Block memory = new Block(4096);
     long request = memory.address(256);
     Memory.putInt(request + ibv_send_wr.opcode$offset(), Opcodes.WR_RDMA_WRITE);
-    SendQueue sends =
-        new SendQueue(
+    Mlx5SendQueue sends =
+        new Mlx5SendQueue(
             1,
             new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, 1, 1, 0),
             false,
@@ -26,8 +26,8 @@ final class DoorbellLoop {
             memory.address(0),
             memory.address(768),
             null);
-    CompletionQueue completions =
-        new CompletionQueue(
+    Mlx5CompletionQueue completions =
+        new Mlx5CompletionQueue(
             new QueueMemory.OfCompletionQueue(
                 memory.address(2048), memory.address(64), 1, 64, memory.address(768), 1));
     for (int i = 0; i < ROUNDS; i++) {

@@ -52,7 +52,9 @@ class DoorbellTest {
             .withNativeAccess()
             .withJarOf(ibv_qp.class)
             .with("-XX:-TieredCompilation", "-Xbatch", "-XX:+UnlockDiagnosticVMOptions")
-            .with(print(SendQueue.class, "post"), print(CompletionQueue.class, "ibv_req_notify_cq"))
+            .with(
+                print(Mlx5SendQueue.class, "post"),
+                print(Mlx5CompletionQueue.class, "ibv_req_notify_cq"))
             .run(DoorbellLoop.class)
             .succeeded();
     for (String method : List.of("post", "ibv_req_notify_cq")) {

@@ -47,10 +47,10 @@ class LockOnFullStackTest {
     private final Block memory = new Block(4096);
     private final long request = memory.address(256);
     private final long badRequest = memory.address(512);
-    private final ReceiveQueue receives =
-        new ReceiveQueue(memory.address(1024), ENTRIES, STRIDE, memory.address(0));
-    private final SendQueue sends =
-        new SendQueue(
+    private final Mlx5ReceiveQueue receives =
+        new Mlx5ReceiveQueue(memory.address(1024), ENTRIES, STRIDE, memory.address(0));
+    private final Mlx5SendQueue sends =
+        new Mlx5SendQueue(
             1,
             new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, ENTRIES, 1, 0),
             false,

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
+import java.util.stream.DoubleStream;
 import org.junit.jupiter.api.Test;
 
 /** A line over two axes. */
@@ -25,19 +26,23 @@ class ChartTest {
     assertTrue(svg.contains(">seconds</text>") && svg.contains(">MiB/s</text>"), svg);
   }
 
+  private static Axis axis(double... values) {
+    return Axis.of("us", DoubleStream.of(values).summaryStatistics());
+  }
+
   @Test
   void valuesThatSpanDecadesHaveALogarithmicAxis() {
-    Axis axis = Axis.of("us", new double[] {3.8, 40_108});
+    Axis axis = axis(3.8, 40_108);
     assertTrue(axis.logarithmic());
     assertEquals(List.of(1.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0), axis.marks());
     assertEquals(0.2, axis.fraction(10), 1e-9);
-    assertFalse(Axis.of("us", new double[] {3.8, 379}).logarithmic());
-    assertFalse(Axis.of("us", new double[] {0, 379}).logarithmic());
+    assertFalse(axis(3.8, 379).logarithmic());
+    assertFalse(axis(0, 379).logarithmic());
   }
 
   @Test
   void axisOfSizesHasUnits() {
-    Axis axis = Axis.ofSizes("size", 1, 1 << 20);
+    Axis axis = Axis.ofSizes("size", DoubleStream.of(1, 1 << 20).summaryStatistics());
     assertEquals(
         List.of("1 B", "4 B", "16 B", "64 B", "256 B", "1 KiB", "4 KiB"),
         axis.marks().stream().limit(7).map(axis::label).toList());

@@ -36,7 +36,7 @@ class ConformanceTrialsTest {
           Runtime.getRuntime().halt(3);
         }
         System.out.println("a library prints something");
-        System.out.println(TrialMain.line(new Outcome("name", i == 2, Verdict.WORKS, "d\te")));
+        System.out.println(ChildTrials.line(new Outcome("name", i == 2, Verdict.WORKS, "d\te")));
       }
     }
   }
@@ -97,7 +97,7 @@ class ConformanceTrialsTest {
             .filter(capability -> capability.name().equals("RC send"))
             .findFirst()
             .orElseThrow();
-    assertEquals(new Outcome("RC send", null, Verdict.WORKS, ""), Trials.run(Rig.a(), send));
+    assertEquals(new Outcome("RC send", null, Verdict.WORKS, ""), send.tryOn(Rig.a()));
   }
 
   @DeviceTest

@@ -13,7 +13,6 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IFactory;
-import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParseResult;
@@ -23,7 +22,6 @@ import picocli.CommandLine.Spec;
 /** The root of a command line: the options of all commands, how they run, and how they fail. */
 @Command(
     synopsisSubcommandLabel = "COMMAND",
-    versionProvider = Cli.Version.class,
     scope = ScopeType.INHERIT,
     sortOptions = false,
     exitCodeListHeading = "%nExit status:%n",
@@ -76,6 +74,7 @@ public abstract class Cli implements Runnable {
   /** Runs a command with a factory of its options, and returns its exit status. */
   public final int run(IFactory factory, PrintWriter out, PrintWriter err, String... args) {
     CommandLine line = new CommandLine(this, factory);
+    line.getCommandSpec().version("verbena " + Verbena.version());
     int status =
         line.setOut(out)
             .setErr(err)
@@ -163,13 +162,5 @@ public abstract class Cli implements Runnable {
   @Override
   public void run() {
     throw Failure.usage(spec, "missing command");
-  }
-
-  /** The version of the library. */
-  static final class Version implements IVersionProvider {
-    @Override
-    public String[] getVersion() {
-      return new String[] {"verbena " + Verbena.version()};
-    }
   }
 }

@@ -36,27 +36,24 @@ public final class DeviceOptions extends PortOptions {
   public Device checkedDevice() {
     Device device = device();
     try (Context context = device.open()) {
-      Port port = context.port(port());
-      if (hasGidIndex()) {
-        var _ = port.gidEntry(gidIndex);
-      } else {
-        var _ = port.chooseGid();
-      }
+      var _ = entry(context.port(port()));
     }
     return device;
   }
 
+  private GidEntry entry(Port port) {
+    return hasGidIndex() ? port.gidEntry(gidIndex) : port.chooseGid().entry();
+  }
+
+  /** Returns the index of the GID; negative if it was not given. */
   public int gidIndex() {
     return gidIndex;
   }
 
   /** Returns the index of the GID that connections use. */
   public int chosenGidIndex() {
-    if (hasGidIndex()) {
-      return gidIndex;
-    }
     try (Context context = device().open()) {
-      return context.port(port()).chooseGid().index();
+      return entry(context.port(port())).index();
     }
   }
 
@@ -67,7 +64,7 @@ public final class DeviceOptions extends PortOptions {
   public InetAddress address(Peer peer) {
     try (Context context = device().open()) {
       Port port = context.port(port());
-      GidEntry entry = hasGidIndex() ? port.gidEntry(gidIndex) : port.chooseGid().entry();
+      GidEntry entry = entry(port);
       boolean isAddress =
           port.attributes().linkLayer() == LinkLayer.ETHERNET
               && (entry.type() == GidType.ROCE_V2 || entry.type() == GidType.ROCE_V1);

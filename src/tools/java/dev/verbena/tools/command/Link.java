@@ -48,12 +48,10 @@ public final class Link implements AutoCloseable {
   private Duration patience = Patience.forBytes(0);
   private boolean byEvents;
 
-  /** Creates an end on a device, to be connected by exchanging addresses. */
-  public Link(Device device, long bufferSize, SendOperation... operations) {
-    this(device, bufferSize, 1, operations);
-  }
-
-  /** Creates the ends of several connections, which share a buffer and a completion queue. */
+  /**
+   * Creates the ends of one or several connections, which share a buffer and a completion queue,
+   * and are to be connected by exchanging addresses.
+   */
   public Link(Device device, long bufferSize, int connections, SendOperation... operations) {
     Context context = device.open();
     end = context::close;
@@ -97,13 +95,13 @@ public final class Link implements AutoCloseable {
         .capacity(QueuePairCapacity.of(DEPTH));
   }
 
-  /** Sets the timeout of completions. */
-  public void setPatience(Duration patience) {
+  /**
+   * Sets how completions are awaited.
+   *
+   * @param byEvents whether waits sleep until a completion event; otherwise they poll
+   */
+  public void setWaiting(Duration patience, boolean byEvents) {
     this.patience = patience;
-  }
-
-  /** Makes waits for completions sleep until a completion event; otherwise they poll. */
-  public void setByEvents(boolean byEvents) {
     this.byEvents = byEvents;
   }
 
@@ -205,17 +203,18 @@ public final class Link implements AutoCloseable {
       throw Patience.tooLate(patience);
     }
     taken = into;
-    requireGood(into);
+    requireSuccess(into);
   }
 
   private int awaitUpTo(int limit) {
     Patience.spin(() -> queue.poll(completions, limit) > 0, patience);
     taken = completions;
-    requireGood(completions);
+    requireSuccess(completions);
     return completions.count();
   }
 
-  private static void requireGood(Completions completions) {
+  /** Checks that completions are successful. */
+  public static void requireSuccess(Completions completions) {
     for (int i = 0; i < completions.count(); i++) {
       if (!completions.isSuccess(i)) {
         throw new IllegalStateException(completions.describe(i));

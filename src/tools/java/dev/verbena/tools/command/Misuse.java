@@ -8,11 +8,11 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
 /** Reports a wrong command line: what is wrong, what may have been meant, and where to look. */
-public final class Misuse {
+final class Misuse {
   private Misuse() {}
 
   /** Prints the report, and returns the exit status. */
-  public static int report(ParameterException e, String[] arguments) {
+  static int report(ParameterException e, String[] arguments) {
     CommandLine command = e.getCommandLine();
     String name = command.getCommandSpec().qualifiedName();
     PrintWriter err = command.getErr();

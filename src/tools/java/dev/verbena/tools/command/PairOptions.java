@@ -22,7 +22,7 @@ public final class PairOptions {
   }
 
   public Device device() {
-    return Devices.orFirst(name);
+    return HostDevices.orFirst(name);
   }
 
   public Device peerDevice() {

@@ -20,8 +20,6 @@ import java.time.Duration;
  * waits for its client without a limit; once they are connected, each wait has one.
  */
 public final class Peer implements AutoCloseable {
-  private static final int MAX_TEXT = 1 << 16;
-
   private final Socket socket;
   private final Duration patience;
   private final DataInputStream in;
@@ -34,11 +32,6 @@ public final class Peer implements AutoCloseable {
     socket.setSoTimeout(Math.toIntExact(patience.toMillis()));
     this.in = new DataInputStream(new BufferedInputStream(socket.getInputStream()));
     this.out = socket.getOutputStream();
-  }
-
-  /** Connects to a server, or accepts a client if the host is null. */
-  public static Peer meet(String host, int port, Duration patience) throws IOException {
-    return host == null ? accept(port, patience) : connect(host, port, patience);
   }
 
   public static Peer accept(int port, Duration patience) throws IOException {
@@ -70,18 +63,20 @@ public final class Peer implements AutoCloseable {
     out.flush();
   }
 
-  /** Sends a text. */
+  /** Sends a text of up to 64 KiB; a longer one is cut. */
   public void sendText(String text) throws IOException {
     byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-    send(ByteBuffer.allocate(Integer.BYTES + bytes.length).putInt(bytes.length).put(bytes).array());
+    char length = (char) Math.min(bytes.length, Character.MAX_VALUE);
+    send(
+        ByteBuffer.allocate(Character.BYTES + length)
+            .putChar(length)
+            .put(bytes, 0, length)
+            .array());
   }
 
   /** Receives a text of the peer. */
   public String receiveText(String what) throws IOException {
-    int length = ByteBuffer.wrap(receive(Integer.BYTES, what)).getInt();
-    if (length < 0 || length > MAX_TEXT) {
-      throw new IOException("the peer has sent a text of " + length + " bytes in place of " + what);
-    }
+    int length = ByteBuffer.wrap(receive(Character.BYTES, what)).getChar();
     return new String(receive(length, what), StandardCharsets.UTF_8);
   }
 

@@ -1,6 +1,5 @@
 package dev.verbena.tools.command;
 
-import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -52,10 +51,6 @@ public class PortOptions {
   }
 
   public Device device() {
-    return Devices.orFirst(name);
-  }
-
-  public final Context open() {
-    return device().open();
+    return HostDevices.orFirst(name);
   }
 }

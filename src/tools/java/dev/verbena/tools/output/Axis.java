@@ -1,6 +1,7 @@
 package dev.verbena.tools.output;
 
 import java.util.ArrayList;
+import java.util.DoubleSummaryStatistics;
 import java.util.List;
 import java.util.Locale;
 
@@ -21,22 +22,19 @@ public record Axis(String name, double from, double to, boolean logarithmic, boo
   /**
    * Returns the axis for some values: logarithmic if the largest is a hundred times the smallest.
    */
-  public static Axis of(String name, double[] values) {
-    double least = Double.MAX_VALUE;
-    double most = 0;
-    for (double value : values) {
-      least = Math.min(least, value);
-      most = Math.max(most, value);
-    }
-    if (values.length > 0 && least > 0 && most / least >= SPAN) {
+  static Axis of(String name, DoubleSummaryStatistics values) {
+    double least = values.getMin();
+    double most = values.getMax();
+    if (least > 0 && most / least >= SPAN) {
       return new Axis(name, decade(least, false), decade(most, true), true, false);
     }
-    return new Axis(name, 0, values.length == 0 ? 1 : Math.max(most, 1e-9), false, false);
+    return new Axis(name, 0, values.getCount() == 0 ? 1 : Math.max(most, 1e-9), false, false);
   }
 
   /** Returns the axis for sizes of messages, which is logarithmic. */
-  public static Axis ofSizes(String name, double least, double most) {
-    return new Axis(name, least, Math.max(most, 2 * least), true, true);
+  static Axis ofSizes(String name, DoubleSummaryStatistics sizes) {
+    double least = sizes.getCount() == 0 ? 1 : sizes.getMin();
+    return new Axis(name, least, Math.max(sizes.getMax(), 2 * least), true, true);
   }
 
   private static double decade(double value, boolean up) {
@@ -45,14 +43,14 @@ public record Axis(String name, double from, double to, boolean logarithmic, boo
   }
 
   /** Returns where a value is, from 0 to 1. */
-  public double fraction(double value) {
+  double fraction(double value) {
     return logarithmic
         ? Math.log(value / from) / Math.log(to / from)
         : (value - from) / (to - from);
   }
 
   /** Returns the values that have a label. */
-  public List<Double> marks() {
+  List<Double> marks() {
     List<Double> marks = new ArrayList<>();
     if (!logarithmic) {
       for (int i = 0; i <= STEPS; i++) {
@@ -70,7 +68,7 @@ public record Axis(String name, double from, double to, boolean logarithmic, boo
     return marks;
   }
 
-  public String label(double mark) {
+  String label(double mark) {
     if (bytes) {
       return Units.bytes(Math.round(mark));
     }

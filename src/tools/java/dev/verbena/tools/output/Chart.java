@@ -1,6 +1,7 @@
 package dev.verbena.tools.output;
 
-import java.util.Arrays;
+import java.util.DoubleSummaryStatistics;
+import java.util.Formatter;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
@@ -30,53 +31,38 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
 
   /** Returns a chart of one line, with axes that fit it. */
   public static Chart of(String title, String across, String up, List<double[]> points) {
+    List<Line> lines = List.of(new Line("", points));
     return new Chart(
-        title,
-        Axis.of(across, points.stream().mapToDouble(point -> point[0]).toArray()),
-        Axis.of(up, points.stream().mapToDouble(point -> point[1]).toArray()),
-        List.of(new Line("", points)));
+        title, Axis.of(across, numbers(lines, 0)), Axis.of(up, numbers(lines, 1)), lines);
   }
 
   /** Returns a chart of lines over sizes of messages. */
   public static Chart bySize(String title, String up, List<Line> lines) {
-    double[] sizes = numbers(lines, 0);
-    double[] values = numbers(lines, 1);
-    return new Chart(
-        title,
-        Axis.ofSizes(
-            "size of a message",
-            Arrays.stream(sizes).min().orElse(1),
-            Arrays.stream(sizes).max().orElse(1)),
-        Axis.of(up, values),
-        lines);
+    Axis sizes = Axis.ofSizes("size of a message", numbers(lines, 0));
+    return new Chart(title, sizes, Axis.of(up, numbers(lines, 1)), lines);
   }
 
-  private static double[] numbers(List<Line> lines, int index) {
+  private static DoubleSummaryStatistics numbers(List<Line> lines, int index) {
     return lines.stream()
         .flatMap(line -> line.points().stream())
         .mapToDouble(point -> point[index])
-        .toArray();
+        .summaryStatistics();
   }
 
   public String svg() {
-    StringBuilder svg = new StringBuilder();
-    svg.append(
+    Formatter svg = new Formatter(Locale.ROOT);
+    svg.format(
         """
         <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">
         <rect width="100%%" height="100%%" fill="white"/>
-        """
-            .formatted(WIDTH, HEIGHT));
+        """,
+        WIDTH, HEIGHT);
     text(svg, WIDTH / 2.0, 24, "middle", title);
     text(svg, WIDTH / 2.0, HEIGHT - 12, "middle", across.name());
     text(svg, 10, MARGIN - 16, "start", up.name());
     for (double mark : up.marks()) {
-      svg.append(
-          String.format(
-              Locale.ROOT,
-              "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>%n",
-              MARGIN,
-              y(mark),
-              WIDTH - MARGIN / 2));
+      int right = WIDTH - MARGIN / 2;
+      svg.format("<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>%n", MARGIN, y(mark), right);
       text(svg, MARGIN - 8, y(mark) + 4, "end", up.label(mark));
     }
     for (double mark : across.marks()) {
@@ -85,28 +71,22 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
     for (int i = 0; i < lines.size(); i++) {
       line(svg, lines.get(i), COLORS.get(i % COLORS.size()), i);
     }
-    return svg.append("</svg>\n").toString();
+    return svg.format("</svg>%n").toString();
   }
 
-  private void line(StringBuilder svg, Line line, String color, int number) {
-    svg.append("<polyline fill=\"none\" stroke=\"")
-        .append(color)
-        .append("\" stroke-width=\"2\" points=\"")
-        .append(
-            line.points().stream()
-                .map(p -> String.format(Locale.ROOT, "%.1f,%.1f", x(p[0]), y(p[1])))
-                .collect(Collectors.joining(" ")))
-        .append("\"/>\n");
+  private void line(Formatter svg, Line line, String color, int number) {
+    String points =
+        line.points().stream()
+            .map(p -> String.format(Locale.ROOT, "%.1f,%.1f", x(p[0]), y(p[1])))
+            .collect(Collectors.joining(" "));
+    svg.format(
+        "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"%s\"/>%n",
+        color, points);
     if (!line.name().isEmpty()) {
       double top = MARGIN + 14 + 17.0 * number;
       double left = WIDTH - MARGIN / 2.0 - 230;
-      svg.append(
-          String.format(
-              Locale.ROOT,
-              "<path d=\"M%.1f %.1fh18\" stroke=\"%s\" stroke-width=\"3\"/>%n",
-              left,
-              top - 4,
-              color));
+      svg.format(
+          "<path d=\"M%.1f %.1fh18\" stroke=\"%s\" stroke-width=\"3\"/>%n", left, top - 4, color);
       text(svg, left + 24, top, "start", line.name());
     }
   }
@@ -119,15 +99,8 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
     return HEIGHT - MARGIN - up.fraction(value) * (HEIGHT - 2 * MARGIN);
   }
 
-  private static void text(StringBuilder svg, double x, double y, String anchor, String text) {
+  private static void text(Formatter svg, double x, double y, String anchor, String text) {
     String escaped = text.replace("&", "&amp;").replace("<", "&lt;");
-    svg.append(
-        String.format(
-            Locale.ROOT,
-            "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>%n",
-            x,
-            y,
-            anchor,
-            escaped));
+    svg.format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>%n", x, y, anchor, escaped);
   }
 }

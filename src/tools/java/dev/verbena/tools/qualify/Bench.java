@@ -158,6 +158,20 @@ final class Bench implements AutoCloseable {
     return list;
   }
 
+  /** Returns a request that writes the begin of the memory to an address. */
+  SendList write(long length, long address, int rkey) {
+    SendList list = new SendList(1, 1);
+    list.write(0).local(memory, 0, length).remote(address, rkey).signaled();
+    return list;
+  }
+
+  /** Returns a request that reads the begin of the memory into its second half. */
+  SendList read(long length) {
+    SendList list = new SendList(1, 1);
+    list.read(0).local(memory, HALF, length).remote(memory.start(), memory.rkey()).signaled();
+    return list;
+  }
+
   void receive(ReceiveQueue queue, long length) {
     ReceiveList list = new ReceiveList(1, 1);
     list.local(0, memory, HALF, length);

@@ -47,17 +47,11 @@ public final class ChildJvm implements AutoCloseable {
   public static List<String> command(Class<?> main, String... arguments) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.add("-XX:+UseSerialGC");
-    command.add("-XX:-CreateCoredumpOnCrash");
-    command.add("-XX:ErrorFile=/dev/null");
-    command.add("--enable-native-access=ALL-UNNAMED");
+    command.addAll(List.of("-XX:+UseSerialGC", "-XX:-CreateCoredumpOnCrash"));
+    command.addAll(List.of("-XX:ErrorFile=/dev/null", "--enable-native-access=ALL-UNNAMED"));
     // One jar, unless the classes are those of a build.
-    command.add("-cp");
-    command.add(
-        Stream.of(ChildJvm.class, Gson.class)
-            .map(ChildJvm::location)
-            .distinct()
-            .collect(Collectors.joining(":")));
+    Stream<String> path = Stream.of(ChildJvm.class, Gson.class).map(ChildJvm::location).distinct();
+    command.addAll(List.of("-cp", path.collect(Collectors.joining(":"))));
     command.add(main.getName());
     command.addAll(List.of(arguments));
     return command;

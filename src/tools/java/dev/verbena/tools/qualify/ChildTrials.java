@@ -1,10 +1,14 @@
 package dev.verbena.tools.qualify;
 
 import dev.verbena.tools.qualify.Outcome.Verdict;
+import dev.verbena.verbs.Device;
 import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -12,7 +16,9 @@ import org.jspecify.annotations.Nullable;
  * Tries capabilities in a child process: a crash of the JVM, or a call that does not return, ends
  * the child and becomes one result, and a further child goes on with the next capability.
  */
-public final class ChildTrials {
+final class ChildTrials {
+  private static final String RESULT = "result\t";
+  private static final int COLUMNS = 4;
   private static final int MAX_CHILDREN = 6;
   private static final int MAX_HUNG = 2;
 
@@ -31,19 +37,13 @@ public final class ChildTrials {
     this.limit = limit;
   }
 
-  /** Returns the trials of a device of this host, in JVMs like this one. */
-  public static ChildTrials of(String device, Duration limit) {
-    return new ChildTrials(ChildJvm.command(TrialMain.class, device), limit);
-  }
-
   /**
    * Tries all capabilities.
    *
    * @param names their names, by index
    * @param told is given each result when it is known
    */
-  public void run(List<String> names, Consumer<Outcome> told)
-      throws IOException, InterruptedException {
+  void run(List<String> names, Consumer<Outcome> told) throws IOException, InterruptedException {
     int next = 0;
     int children = 0;
     int hung = 0;
@@ -79,9 +79,40 @@ public final class ChildTrials {
           outcomes.add(new Outcome(name, null, Verdict.CRASHED, child.end()));
           return outcomes;
         }
-        TrialMain.parse(name, said).ifPresent(outcomes::add);
+        parse(name, said).ifPresent(outcomes::add);
       }
       return outcomes;
     }
+  }
+
+  /** The child: takes the name of a device, and the index of the first capability. */
+  public static void main(String[] args) {
+    PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+    Device device = Device.named(args[0]);
+    List<Capability> all = Capabilities.ALL;
+    for (Capability capability : all.subList(Integer.parseInt(args[1]), all.size())) {
+      out.println(line(capability.tryOn(device)));
+    }
+    // A trial may have left a thread in C behind.
+    Runtime.getRuntime().halt(0);
+  }
+
+  static String line(Outcome outcome) {
+    return RESULT
+        + String.join(
+            "\t",
+            "" + outcome.announced(),
+            outcome.verdict().name(),
+            outcome.detail().replace('\t', ' ').replace('\n', ' '));
+  }
+
+  /** Returns the result that a line has; empty for another line, which a library may print. */
+  static Optional<Outcome> parse(String name, String line) {
+    String[] columns = line.split("\t", COLUMNS);
+    if (!line.startsWith(RESULT) || columns.length < COLUMNS) {
+      return Optional.empty();
+    }
+    @Nullable Boolean announced = columns[1].equals("null") ? null : Boolean.valueOf(columns[1]);
+    return Optional.of(new Outcome(name, announced, Verdict.valueOf(columns[2]), columns[3]));
   }
 }

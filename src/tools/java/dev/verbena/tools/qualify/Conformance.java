@@ -50,7 +50,8 @@ public final class Conformance {
       runHere(told);
     } else {
       List<String> names = Capabilities.ALL.stream().map(Capability::name).toList();
-      ChildTrials.of(device.name(), limit).run(names, told);
+      List<String> command = ChildJvm.command(ChildTrials.class, device.name());
+      new ChildTrials(command, limit).run(names, told);
     }
   }
 
@@ -83,7 +84,7 @@ public final class Conformance {
   }
 
   private Outcome inThread(Capability capability) throws InterruptedException {
-    FutureTask<Outcome> task = new FutureTask<>(() -> Trials.run(device, capability));
+    FutureTask<Outcome> task = new FutureTask<>(() -> capability.tryOn(device));
     Thread thread = Thread.ofPlatform().daemon().name("trial").start(task);
     try {
       return task.get(limit.toMillis(), TimeUnit.MILLISECONDS);

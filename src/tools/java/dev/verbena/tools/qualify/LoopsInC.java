@@ -38,7 +38,7 @@ final class LoopsInC implements Loops {
   LoopsInC(Bench bench, Pair pair) throws IOException, InterruptedException {
     this.bench = bench;
     this.pair = pair;
-    if (!Programs.isInstalled(COMPILER)) {
+    if (!InstalledPrograms.isInstalled(COMPILER)) {
       throw new IOException("no C compiler: " + COMPILER + " is not installed");
     }
     Path folder = Files.createTempDirectory("verbena");
@@ -96,47 +96,49 @@ final class LoopsInC implements Loops {
 
   @Override
   public void emptyPolls(long[] times) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment samples = arena.allocate(JAVA_LONG, times.length);
-      requireSuccess(
-          (int) emptyPolls.invokeExact(bench.completions.segment(), samples, times.length));
-      copy(samples, times);
-    } catch (Throwable t) {
-      throw failure(t);
-    }
+    run(
+        (samples, _) ->
+            (int) emptyPolls.invokeExact(bench.completions.segment(), samples, times.length),
+        times,
+        new long[0]);
   }
 
   @Override
   public void posts(int batch, long[] postTimes, long[] rounds) {
+    run(
+        (ofPosts, ofRounds) ->
+            (int)
+                posts.invokeExact(
+                    pair.queuePair().segment(),
+                    bench.completions.segment(),
+                    bench.memory.segment(),
+                    (long) Bench.HALF,
+                    batch,
+                    ofPosts,
+                    ofRounds,
+                    rounds.length),
+        postTimes,
+        rounds);
+  }
+
+  /** A call of a function, which returns 0 if it succeeds. */
+  private interface Call {
+    int on(MemorySegment first, MemorySegment second) throws Throwable;
+  }
+
+  private static void run(Call call, long[] first, long[] second) {
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment ofPosts = arena.allocate(JAVA_LONG, postTimes.length);
-      MemorySegment ofRounds = arena.allocate(JAVA_LONG, rounds.length);
-      requireSuccess(
-          (int)
-              posts.invokeExact(
-                  pair.queuePair().segment(),
-                  bench.completions.segment(),
-                  bench.memory.segment(),
-                  (long) Bench.HALF,
-                  batch,
-                  ofPosts,
-                  ofRounds,
-                  rounds.length));
-      copy(ofPosts, postTimes);
-      copy(ofRounds, rounds);
+      MemorySegment inFirst = arena.allocate(JAVA_LONG, first.length);
+      MemorySegment inSecond = arena.allocate(JAVA_LONG, second.length);
+      int result = call.on(inFirst, inSecond);
+      if (result != 0) {
+        throw new IllegalStateException("a loop in C failed: " + result);
+      }
+      MemorySegment.copy(inFirst, JAVA_LONG, 0, first, 0, first.length);
+      MemorySegment.copy(inSecond, JAVA_LONG, 0, second, 0, second.length);
     } catch (Throwable t) {
       throw failure(t);
     }
-  }
-
-  private static void requireSuccess(int result) {
-    if (result != 0) {
-      throw new IllegalStateException("a loop in C failed: " + result);
-    }
-  }
-
-  private static void copy(MemorySegment samples, long[] times) {
-    MemorySegment.copy(samples, JAVA_LONG, 0, times, 0, times.length);
   }
 
   private static IllegalStateException failure(Throwable t) {

@@ -1,6 +1,5 @@
 package dev.verbena.tools.qualify;
 
-import static dev.verbena.tools.qualify.Bench.HALF;
 import static dev.verbena.tools.qualify.Bench.require;
 
 import dev.verbena.attributes.DeviceCapability;
@@ -14,6 +13,7 @@ import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.MemoryWindow;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.WindowBinding;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 
@@ -28,47 +28,50 @@ final class MemoryTrials {
         Capability.of("memory region, relaxed ordering", MemoryTrials::relaxedOrdering),
         Capability.of("memory region, registered again", MemoryTrials::reregistration),
         Capability.of("null memory region", bench -> bench.domain.allocateNullRegion().close()),
-        Capability.announcedBy(
-            attributes -> attributes.onDemandPaging().supported(),
+        new Capability(
             "on-demand paging",
+            attributes -> attributes.onDemandPaging().supported(),
             MemoryTrials::onDemandPaging),
-        Capability.announcedBy(
-            attributes -> attributes.onDemandPaging().implicit(),
+        new Capability(
             "on-demand paging of the address space",
+            attributes -> attributes.onDemandPaging().implicit(),
             bench -> bench.domain.registerAddressSpace(AccessFlag.LOCAL_WRITE).close()),
-        Capability.announcedBy(
-            attributes -> attributes.has(DeviceCapability.MEM_WINDOW),
+        new Capability(
             "memory window type 1",
+            attributes -> attributes.has(DeviceCapability.MEM_WINDOW),
             MemoryTrials::windowOfType1),
-        Capability.announcedBy(
+        new Capability(
+            "memory window type 2",
             attributes ->
                 attributes.has(DeviceCapability.MEM_WINDOW_TYPE_2A)
                     || attributes.has(DeviceCapability.MEM_WINDOW_TYPE_2B),
-            "memory window type 2",
             MemoryTrials::windowOfType2),
-        Capability.announcedBy(
-            attributes -> attributes.maxDeviceMemory() > 0,
+        new Capability(
             "device memory",
+            attributes -> attributes.maxDeviceMemory() > 0,
             bench -> DeviceMemory.allocate(bench.context, 64).close()));
   }
 
+  /** Registers a page, with local write access and more. */
+  private static MemoryRegion region(Bench bench, AccessFlag... more) {
+    AccessFlag[] access = Arrays.copyOf(more, more.length + 1);
+    access[more.length] = AccessFlag.LOCAL_WRITE;
+    return bench.domain.registerMemory(bench.page(4096), access);
+  }
+
   private static void relaxedOrdering(Bench bench) {
-    bench
-        .domain
-        .registerMemory(bench.page(4096), AccessFlag.LOCAL_WRITE, AccessFlag.RELAXED_ORDERING)
-        .close();
+    region(bench, AccessFlag.RELAXED_ORDERING).close();
   }
 
   private static void reregistration(Bench bench) {
-    MemoryRegion region = bench.domain.registerMemory(bench.page(4096), AccessFlag.LOCAL_WRITE);
+    MemoryRegion region = region(bench);
     region.reregister().access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE).apply();
     require(region.access().contains(AccessFlag.REMOTE_WRITE), "the access did not change");
     region.close();
   }
 
   private static void onDemandPaging(Bench bench) throws Exception {
-    MemoryRegion region =
-        bench.domain.registerMemory(bench.page(4096), AccessFlag.LOCAL_WRITE, AccessFlag.ON_DEMAND);
+    MemoryRegion region = region(bench, AccessFlag.ON_DEMAND);
     Pair pair = bench.pair(QueuePairType.RC);
     bench.receive(pair.peer(), LENGTH);
     SendList list = new SendList(1, 1);
@@ -79,11 +82,6 @@ final class MemoryTrials {
     region.close();
   }
 
-  private static MemoryRegion bindable(Bench bench) {
-    return bench.domain.registerMemory(
-        bench.page(4096), AccessFlag.LOCAL_WRITE, AccessFlag.MW_BIND);
-  }
-
   private static WindowBinding binding(MemoryRegion region) {
     return new WindowBinding(region, 0, LENGTH, Set.of(AccessFlag.REMOTE_WRITE));
   }
@@ -91,7 +89,7 @@ final class MemoryTrials {
   private static void windowOfType1(Bench bench) throws Exception {
     MemoryWindow window = MemoryWindow.allocate(bench.domain, MemoryWindowType.TYPE_1);
     Pair pair = bench.pair(QueuePairType.RC);
-    MemoryRegion region = bindable(bench);
+    MemoryRegion region = region(bench, AccessFlag.MW_BIND);
     window.bind(pair.peer(), 1, binding(region));
     var _ = bench.success(bench.peerCompletions);
     write(bench, pair, region, window.rkey());
@@ -100,7 +98,7 @@ final class MemoryTrials {
   private static void windowOfType2(Bench bench) throws Exception {
     MemoryWindow window = MemoryWindow.allocate(bench.domain, MemoryWindowType.TYPE_2);
     Pair pair = bench.pair(QueuePairType.RC);
-    MemoryRegion region = bindable(bench);
+    MemoryRegion region = region(bench, AccessFlag.MW_BIND);
     int rkey = MemoryWindow.nextKey(window.rkey());
     SendList bind = new SendList(1, 1);
     bind.bindMemoryWindow(0, window, rkey, binding(region)).signaled();
@@ -112,27 +110,16 @@ final class MemoryTrials {
     bench.post(pair.peer(), bind);
     var _ = bench.success(bench.peerCompletions);
     window.invalidated();
-    bench.post(pair.queuePair(), writeTo(bench, region, rkey));
+    bench.post(pair.queuePair(), bench.write(LENGTH, region.start(), rkey));
     var _ = bench.completion(bench.completions, CompletionStatus.REM_ACCESS_ERR);
-  }
-
-  private static SendList writeTo(Bench bench, MemoryRegion region, int rkey) {
-    SendList list = new SendList(1, 1);
-    list.write(0).local(bench.memory, 0, LENGTH).remote(region.start(), rkey).signaled();
-    return list;
   }
 
   private static void write(Bench bench, Pair pair, MemoryRegion region, int rkey)
       throws Exception {
     bench.fill();
-    var _ = bench.run(pair.queuePair(), writeTo(bench, region, rkey));
+    var _ = bench.run(pair.queuePair(), bench.write(LENGTH, region.start(), rkey));
     // A read after the write returns what was written.
-    SendList read = new SendList(1, 1);
-    read.read(0)
-        .local(bench.memory, HALF, LENGTH)
-        .remote(bench.memory.start(), bench.memory.rkey())
-        .signaled();
-    var _ = bench.run(pair.queuePair(), read);
+    var _ = bench.run(pair.queuePair(), bench.read(LENGTH));
     require(
         region.memory().asSlice(0, LENGTH).mismatch(bench.memory.memory().asSlice(0, LENGTH)) < 0,
         "the data that arrived differs from what was sent");

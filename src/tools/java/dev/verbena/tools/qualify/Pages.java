@@ -23,7 +23,8 @@ final class Pages {
   /** Returns the files by name. */
   Map<String, String> all() {
     Map<String, String> files = new LinkedHashMap<>();
-    charts(files);
+    chart(files, "latency", "Median latency", "p50_ns", "us", 1000);
+    chart(files, "bandwidth", "Bandwidth, one queue pair", "mib_per_second", "MiB/s", 1);
     files.put("report.md", markdown(files.keySet().stream().toList()));
     files.put("issue.txt", issue());
     return files;
@@ -93,31 +94,30 @@ final class Pages {
     section(
         "With a peer, latency in microseconds",
         "transport, program, operation, bytes, waits by, rate, p50, p99, p99.9, result");
-    for (Map<String, Object> row : rows(report, "peer")) {
-      if (row.get("measured").equals("latency")) {
-        List<Object> cells = cells(row, "transport, program, operation, size, waits_by, rate");
-        cells.add(micros(row.get("p50_ns")));
-        cells.add(micros(row.get("p99_ns")));
-        cells.add(micros(row.get("p99.9_ns")));
-        cells.add(row.get("result"));
-        row(cells);
-      }
+    for (Map<String, Object> row : peer("latency")) {
+      List<Object> cells = cells(row, "transport, program, operation, size, waits_by, rate");
+      cells(row, "p50_ns, p99_ns, p99.9_ns").forEach(nanos -> cells.add(number(nanos, 1000, 2)));
+      cells.add(row.get("result"));
+      row(cells);
     }
     section(
         "With a peer, bandwidth",
         "transport, program, operation, bytes, queue pairs, depth, MiB/s, messages/s, received,"
             + " result");
-    for (Map<String, Object> row : rows(report, "peer")) {
-      if (row.get("measured").equals("bandwidth")) {
-        List<Object> cells = cells(row, "transport, program, operation, size, queue_pairs, depth");
-        cells.add(number(row.get("mib_per_second")));
-        cells.add(number(row.get("messages_per_second")));
-        cells.add(
-            row.containsKey("received") ? row.get("received") + " of " + row.get("count") : "");
-        cells.add(row.get("result"));
-        row(cells);
-      }
+    for (Map<String, Object> row : peer("bandwidth")) {
+      List<Object> cells = cells(row, "transport, program, operation, size, queue_pairs, depth");
+      cells.add(number(row.get("mib_per_second"), 1, 1));
+      cells.add(number(row.get("messages_per_second"), 1, 1));
+      cells.add(row.containsKey("received") ? row.get("received") + " of " + row.get("count") : "");
+      cells.add(row.get("result"));
+      row(cells);
     }
+  }
+
+  private List<Map<String, Object>> peer(String measured) {
+    return rows(report, "peer").stream()
+        .filter(row -> row.get("measured").equals(measured))
+        .toList();
   }
 
   private static List<Object> cells(Map<String, Object> row, String names) {
@@ -128,15 +128,9 @@ final class Pages {
     return cells;
   }
 
-  private static String micros(Object nanos) {
-    return nanos instanceof Number number
-        ? String.format(Locale.ROOT, "%.2f", number.doubleValue() / 1000)
-        : "";
-  }
-
-  private static String number(Object value) {
+  private static String number(Object value, int divisor, int digits) {
     return value instanceof Number number
-        ? String.format(Locale.ROOT, "%.1f", number.doubleValue())
+        ? String.format(Locale.ROOT, "%." + digits + "f", number.doubleValue() / divisor)
         : "";
   }
 
@@ -169,6 +163,7 @@ final class Pages {
   private String summary() {
     Map<String, Object> inventory = map(report.get("inventory"));
     List<Map<String, Object>> trials = rows(report, "conformance");
+    int problems = report.get("problems") instanceof List<?> list ? list.size() : 0;
     return """
     %s, %s; firmware %s, kernel %s, rdma-core %s, JDK %s; Verbena %s, %s%s.
     %d of %d capabilities work; findings: %d; problems: %d.
@@ -188,11 +183,7 @@ final class Pages {
             trials.stream().filter(row -> "works".equals(row.get("verdict"))).count(),
             trials.size(),
             trials.stream().filter(Pages::isFinding).count(),
-            problemCount());
-  }
-
-  private int problemCount() {
-    return report.get("problems") instanceof List<?> problems ? problems.size() : 0;
+            problems);
   }
 
   private String issue() {
@@ -225,11 +216,6 @@ final class Pages {
             || ((Number) row.get("depth")).intValue() == MOST_OUTSTANDING);
   }
 
-  private void charts(Map<String, String> files) {
-    chart(files, "latency", "Median latency", "p50_ns", "us", 1000);
-    chart(files, "bandwidth", "Bandwidth, one queue pair", "mib_per_second", "MiB/s", 1);
-  }
-
   private void chart(
       Map<String, String> files,
       String measured,
@@ -238,10 +224,9 @@ final class Pages {
       String unit,
       int divisor) {
     Map<String, List<double[]>> points = new LinkedHashMap<>();
-    for (Map<String, Object> row : rows(report, "peer")) {
+    for (Map<String, Object> row : peer(measured)) {
       boolean plain =
-          row.get("measured").equals(measured)
-              && "polling".equals(row.get("waits_by"))
+          "polling".equals(row.get("waits_by"))
               && "".equals(row.get("rate"))
               && ((Number) row.get("queue_pairs")).intValue() == 1
               && isSweep(row);

@@ -15,7 +15,6 @@ import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SharedReceiveQueue;
 import dev.verbena.verbs.ThreadDomain;
 import dev.verbena.verbs.WorkQueue;
@@ -33,36 +32,38 @@ final class QueueTrials {
     return List.of(
         Capability.of("completion event", QueueTrials::completionEvent),
         Capability.of("completion queue, resized", QueueTrials::resize),
-        Capability.of("extended completion queue", QueueTrials::extendedCompletionQueue),
-        Capability.announcedBy(
-            attributes -> attributes.completionTimestampMask() != 0,
+        Capability.of(
+            "extended completion queue",
+            bench -> exchange(bench, bench.context.completionQueue(64).createExtended())),
+        new Capability(
             "completion timestamps",
+            attributes -> attributes.completionTimestampMask() != 0,
             QueueTrials::timestamps),
-        Capability.announcedBy(
-            attributes -> attributes.coreClockKilohertz() > 0,
+        new Capability(
             "device clock",
+            attributes -> attributes.coreClockKilohertz() > 0,
             bench -> require(bench.context.rawClock() != 0, "the clock is 0")),
-        Capability.announcedBy(
-            attributes -> attributes.completionModeration().maxCount() > 0,
+        new Capability(
             "completion moderation",
+            attributes -> attributes.completionModeration().maxCount() > 0,
             bench -> bench.completions.moderate(4, Duration.ofNanos(16_000))),
-        Capability.announcedBy(
-            attributes -> attributes.has(DeviceCapability.SRQ_RESIZE),
+        new Capability(
             "shared receive queue, resized",
+            attributes -> attributes.has(DeviceCapability.SRQ_RESIZE),
             bench -> SharedReceiveQueue.create(bench.domain, 16).resize(32)),
-        Capability.announcedBy(
-            attributes -> attributes.maxSharedReceiveQueues() > 0,
+        new Capability(
             "shared receive queue, limit",
+            attributes -> attributes.maxSharedReceiveQueues() > 0,
             QueueTrials::limit),
         Capability.of("queue pair, SQD", QueueTrials::drain),
         Capability.of("thread domain", bench -> ThreadDomain.allocate(bench.context).close()),
-        Capability.announcedBy(
-            attributes -> attributes.maxMulticastGroups() > 0,
+        new Capability(
             "multicast, attach and detach",
+            attributes -> attributes.maxMulticastGroups() > 0,
             QueueTrials::multicast),
-        Capability.announcedBy(
-            attributes -> attributes.maxReceiveWorkQueues() > 0,
+        new Capability(
             "receive work queue",
+            attributes -> attributes.maxReceiveWorkQueues() > 0,
             bench ->
                 WorkQueue.builder(bench.domain)
                     .completions(bench.completions)
@@ -70,9 +71,9 @@ final class QueueTrials {
                     .create()),
         Capability.of(
             "raw packet queue pair", bench -> bench.builder(QueuePairType.RAW_PACKET).create()),
-        Capability.announcedBy(
-            attributes -> attributes.tagMatching().maxTags() > 0,
+        new Capability(
             "tag matching",
+            attributes -> attributes.tagMatching().maxTags() > 0,
             bench ->
                 SharedReceiveQueue.builder(bench.domain, 16)
                     .tagMatching(bench.completions)
@@ -101,10 +102,6 @@ final class QueueTrials {
   private static void resize(Bench bench) {
     bench.completions.resize(256);
     require(bench.completions.capacity() >= 256, "it has " + bench.completions.capacity());
-  }
-
-  private static void extendedCompletionQueue(Bench bench) throws Exception {
-    exchange(bench, bench.context.completionQueue(64).createExtended());
   }
 
   private static void timestamps(Bench bench) throws Exception {
@@ -150,12 +147,8 @@ final class QueueTrials {
 
   private static void wrongRemoteKey(Bench bench) throws Exception {
     Pair pair = bench.pair(QueuePairType.RC);
-    SendList list = new SendList(1, 1);
-    list.write(0)
-        .local(bench.memory, 0, LENGTH)
-        .remote(bench.memory.start(), bench.memory.rkey() ^ 0x5500)
-        .signaled();
-    bench.post(pair.queuePair(), list);
+    int wrong = bench.memory.rkey() ^ 0x5500;
+    bench.post(pair.queuePair(), bench.write(LENGTH, bench.memory.start(), wrong));
     var _ = bench.completion(bench.completions, CompletionStatus.REM_ACCESS_ERR);
   }
 

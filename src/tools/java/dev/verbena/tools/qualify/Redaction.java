@@ -10,8 +10,9 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Matcher;
+import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * Replaces addresses and GUIDs by salted hashes, and removes paths and the names of host and user.
@@ -118,15 +119,9 @@ public final class Redaction {
 
   /** Returns what looks like an address or a path in a text. */
   static List<String> leaks(String text) {
-    List<String> leaks = new ArrayList<>();
-    List<Pattern> patterns = new ArrayList<>(ADDRESSES);
-    patterns.add(PATH);
-    for (Pattern pattern : patterns) {
-      Matcher matcher = pattern.matcher(text);
-      while (matcher.find()) {
-        leaks.add(matcher.group());
-      }
-    }
-    return leaks;
+    return Stream.concat(ADDRESSES.stream(), Stream.of(PATH))
+        .flatMap(pattern -> pattern.matcher(text).results())
+        .map(MatchResult::group)
+        .toList();
   }
 }

@@ -35,20 +35,20 @@ final class TransportTrials {
         Capability.of("RC RDMA write", bench -> write(bench, QueuePairType.RC)),
         Capability.of("RC RDMA write with immediate", TransportTrials::writeWithImmediate),
         Capability.of("RC RDMA read", TransportTrials::read),
-        Capability.announcedBy(
-            TransportTrials::hasAtomics, "RC fetch and add", TransportTrials::fetchAndAdd),
-        Capability.announcedBy(
-            TransportTrials::hasAtomics, "RC compare and swap", TransportTrials::compareAndSwap),
+        new Capability(
+            "RC fetch and add", TransportTrials::hasAtomics, TransportTrials::fetchAndAdd),
+        new Capability(
+            "RC compare and swap", TransportTrials::hasAtomics, TransportTrials::compareAndSwap),
         Capability.of("RC send by ibv_wr_*", TransportTrials::sendExtended),
         Capability.of("UC send", bench -> send(bench, QueuePairType.UC)),
         Capability.of("UC RDMA write", bench -> write(bench, QueuePairType.UC)),
         Capability.of("UD send", TransportTrials::datagram),
-        Capability.announcedBy(
-            attributes -> attributes.maxSharedReceiveQueues() > 0,
+        new Capability(
             "shared receive queue",
+            attributes -> attributes.maxSharedReceiveQueues() > 0,
             TransportTrials::sharedReceiveQueue),
-        Capability.announcedBy(
-            attributes -> attributes.has(DeviceCapability.XRC), "XRC send", TransportTrials::xrc));
+        new Capability(
+            "XRC send", attributes -> attributes.has(DeviceCapability.XRC), TransportTrials::xrc));
   }
 
   private static boolean hasAtomics(DeviceAttributes attributes) {
@@ -105,12 +105,7 @@ final class TransportTrials {
   private static void read(Bench bench) throws Exception {
     Pair pair = bench.pair(QueuePairType.RC);
     bench.fill();
-    SendList list = new SendList(1, 1);
-    list.read(0)
-        .local(bench.memory, HALF, LENGTH)
-        .remote(bench.memory.start(), bench.memory.rkey())
-        .signaled();
-    var _ = bench.run(pair.queuePair(), list);
+    var _ = bench.run(pair.queuePair(), bench.read(LENGTH));
     bench.requireArrived(0, LENGTH);
   }
 

@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -73,15 +72,11 @@ public final class Validator {
     }
     check("report", report, SCHEMA);
     if (Boolean.TRUE.equals(report.get("complete"))) {
-      requireAll("data path", "data_path", "language", LANGUAGES, report);
-      requireAll("peer", "peer", "transport", named(TRANSPORTS), report);
-      requireAll("peer", "peer", "program", named(PROGRAMS), report);
+      requireAll("data path", "data_path", "language", LANGUAGES.keySet(), report);
+      requireAll("peer", "peer", "transport", TRANSPORTS, report);
+      requireAll("peer", "peer", "program", PROGRAMS, report);
     }
     privacy("", report);
-  }
-
-  private static Map<String, String> named(Set<String> values) {
-    return values.stream().collect(Collectors.toMap(value -> value, value -> value));
   }
 
   /**
@@ -89,14 +84,15 @@ public final class Validator {
    * problem of the step.
    */
   private void requireAll(
-      String step, String part, String column, Map<String, String> wanted, Map<?, ?> report) {
+      String step, String part, String column, Set<String> wanted, Map<?, ?> report) {
     if (!(report.get(part) instanceof List<?> rows)
         || !(report.get("not_run") instanceof List<?> notRun)
         || !(report.get("problems") instanceof List<?> problems)) {
       return; // Reported.
     }
     wanted.forEach(
-        (value, name) -> {
+        value -> {
+          String name = LANGUAGES.getOrDefault(value, value);
           boolean isThere =
               rows.stream()
                   .anyMatch(item -> item instanceof Map<?, ?> row && value.equals(row.get(column)));

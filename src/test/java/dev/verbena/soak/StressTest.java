@@ -1,0 +1,64 @@
+package dev.verbena.soak;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.testing.ForkedJvm;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.regex.Pattern;
+import joptsimple.OptionParser;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.openjdk.jcstress.Main;
+
+/**
+ * Runs the tests of the folder {@code stress} with jcstress: no result of threads that is forbidden
+ * occurs, and no thread waits for ever. {@code -Dverbena.stress=SECONDS} is how long each runs with
+ * each compiler. The reports are in {@code target/stress}.
+ */
+@Tag("slow")
+class StressTest {
+  private static final int SECONDS = Integer.getInteger("verbena.stress", 1);
+
+  private static final Pattern ALL_PASSED =
+      Pattern.compile("Results: (\\d+) planned; \\1 passed, 0 failed, 0 soft errs, 0 hard errs");
+
+  @ParameterizedTest
+  @CsvSource({
+    "c1, -XX:TieredStopAtLevel=1",
+    "c2, -XX:-TieredCompilation -XX:+UnlockDiagnosticVMOptions -XX:+StressLCM -XX:+StressGCM"
+  })
+  void nothingForbiddenOccurs(String compiler, String options) throws IOException {
+    Path folder = Files.createDirectories(Path.of("target/stress", compiler));
+    String output =
+        new ForkedJvm()
+            .in(folder)
+            .with("-XX:+UseSerialGC")
+            .withNativeAccess()
+            .withJarOf(Main.class)
+            .withJarOf(OptionParser.class)
+            .run(
+                Main.class,
+                "-jvmArgs",
+                options,
+                "-sc", // One compiler for all threads of a test.
+                "false",
+                "-iters",
+                "1",
+                "-time",
+                Integer.toString(1000 * SECONDS),
+                // Few states, since each of some tests takes the threads many turns.
+                "-strideSize",
+                "16",
+                "-strideCount",
+                "4",
+                "-r",
+                "report")
+            .succeeded();
+    assertFalse(output.contains("tests would not run"), output); // They need two processors.
+    assertTrue(ALL_PASSED.matcher(output).find(), output);
+  }
+}
