@@ -2,15 +2,19 @@ package dev.verbena.cm;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.verbs.WorkRequestException;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /** Why the connection of a client has ended. Any thread may call any method. */
 final class ClientEnd {
+  /** Calls have timeouts, which this adds to. */
+  private static final Duration CAUSE_TIME = Duration.ofSeconds(5);
+
   private final ConnectionEnd end;
   private volatile @Nullable WorkRequestException failure;
 
   ClientEnd(String client, Endpoint endpoint) {
-    end = new ConnectionEnd(client, endpoint, () -> failure, false);
+    end = new ConnectionEnd(client, endpoint, () -> failure, false, CAUSE_TIME);
   }
 
   /** Returns whether the client is closed, or a request of it has failed. */

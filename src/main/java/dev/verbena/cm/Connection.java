@@ -115,7 +115,8 @@ public final class Connection implements AutoCloseable {
         peer.messageSize().isPresent()
             && endpoint.id().context().device().transportType() != TransportType.IWARP;
     String name = toString();
-    end = new ConnectionEnd(name, endpoint, outbox::failure, endsAreMarked);
+    end =
+        new ConnectionEnd(name, endpoint, outbox::failure, endsAreMarked, ConnectionEnd.CAUSE_TIME);
     sending = new Sending(name, endpoint, outbox, end, messageSize);
     receiving = new Receiving(name, inbox, sending, end);
     endpoint.owned();

@@ -27,6 +27,7 @@ final class ConnectionEnd {
   private final Endpoint endpoint;
   private final Supplier<@Nullable WorkRequestException> sendFailure;
   private final boolean isMarked;
+  private final Duration causeTime;
   private volatile boolean isClosed;
 
   /** Whether the peer has closed its {@code Connection}. */
@@ -48,16 +49,19 @@ final class ConnectionEnd {
    *
    * @param sendFailure returns the first send request that failed, or null
    * @param isMarked whether a {@code Connection} that is closed sends a message before
+   * @param causeTime the maximum time for the event to be read after a request was flushed
    */
   ConnectionEnd(
       String connection,
       Endpoint endpoint,
       Supplier<@Nullable WorkRequestException> sendFailure,
-      boolean isMarked) {
+      boolean isMarked,
+      Duration causeTime) {
     this.connection = connection;
     this.endpoint = endpoint;
     this.sendFailure = sendFailure;
     this.isMarked = isMarked;
+    this.causeTime = causeTime;
   }
 
   boolean isMarked() {
@@ -167,7 +171,7 @@ final class ConnectionEnd {
    */
   void await() throws InterruptedException {
     if (silence == null && !hasEvent() && !isAwaited && !isLinkDown()) {
-      endpoint.awaitEnd(Deadline.after(CAUSE_TIME));
+      endpoint.awaitEnd(Deadline.after(causeTime));
       isAwaited = true;
     }
   }

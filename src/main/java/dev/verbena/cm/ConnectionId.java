@@ -278,7 +278,11 @@ public final class ConnectionId extends Resource {
    */
   public void listen(int backlog) {
     Arguments.range("backlog", backlog, 0, Integer.MAX_VALUE);
-    nativeId.call("listening", (rdmacm, id) -> rdmacm.rdma_listen(id, backlog));
+    try {
+      nativeId.call((rdmacm, id) -> rdmacm.rdma_listen(id, backlog));
+    } catch (VerbsException e) {
+      throw explained(e, "listening", localAddress().orElse(null));
+    }
     listening = true;
     rename();
   }

@@ -224,12 +224,13 @@ public final class EfaDevice {
     if (serviceLevel < 0 || serviceLevel > 255) {
       throw new IllegalArgumentException("service level must be 0 to 255: " + serviceLevel);
     }
+    short mask = (short) NativeFlag.mask(flags);
     LongUnaryOperator creation =
         attributes -> {
           try (Arena arena = Arena.ofConfined()) {
             MemorySegment attr = EfaStructs.allocate(arena, QpInitAttr.SIZE);
             EfaStructs.putInt(attr, QpInitAttr.DRIVER_QP_TYPE, QpInitAttr.SRD);
-            attr.set(ValueLayout.JAVA_SHORT, QpInitAttr.FLAGS, (short) NativeFlag.mask(flags));
+            attr.set(ValueLayout.JAVA_SHORT, QpInitAttr.FLAGS, mask);
             attr.set(ValueLayout.JAVA_BYTE, QpInitAttr.SL, (byte) serviceLevel);
             return libefa.efadv_create_qp_ex(
                 address(context), attributes, attr.address(), QpInitAttr.SIZE);

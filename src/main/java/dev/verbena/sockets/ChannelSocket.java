@@ -249,6 +249,11 @@ final class ChannelSocket extends Socket {
   }
 
   @Override
+  public void setTrafficClass(int trafficClass) throws SocketException { // JDK 22 ignores failures.
+    throw new SocketException("RDMA sockets have no traffic class");
+  }
+
+  @Override
   public void setSoLinger(boolean on, int linger) throws SocketException { // Also negative.
     view.set(StandardSocketOptions.SO_LINGER, on ? linger : -1);
   }

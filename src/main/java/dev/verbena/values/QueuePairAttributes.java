@@ -68,7 +68,8 @@ public final class QueuePairAttributes {
    */
   public static Builder toInit(QueuePairType type) {
     Builder builder = builder().state(QueuePairState.INIT);
-    return type == QueuePairType.RAW_PACKET ? builder : builder.pkeyIndex(0);
+    boolean hasNone = type == QueuePairType.RAW_PACKET || type == QueuePairType.DRIVER;
+    return hasNone ? builder : builder.pkeyIndex(0);
   }
 
   /**

@@ -86,14 +86,14 @@ public final class CompletionChannel extends Resource {
   }
 
   /**
-   * Returns a channel that C code creates and destroys, for example librdmacm. It delivers the
-   * events of queues that are {@linkplain CompletionQueue#borrow borrowed} with it. C code must not
-   * wait on it. Reading an event sets the file descriptor of the channel to non-blocking mode
-   * permanently: C code that then waits for an event gets EAGAIN.
+   * {@return a channel that C code creates and destroys, for example librdmacm; closing it does not
+   * destroy the C object} It delivers the events of queues that are {@linkplain
+   * CompletionQueue#borrow borrowed} with it. C code must not wait on it. Reading an event sets the
+   * file descriptor of the channel to non-blocking mode permanently: C code that then waits for an
+   * event gets EAGAIN.
    *
    * @param context the context of the channel
    * @param segment the {@code struct ibv_comp_channel}
-   * @return a channel; closing it does not destroy the C object
    * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
    *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */

@@ -59,9 +59,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   /** The maximum of a 16-bit number of microseconds. */
   private static final Duration LONGEST_PERIOD = Duration.ofNanos(0xffff * MICROSECOND);
 
-  /** The number of completions that one {@code ibv_poll_cq} returns for a handler. */
   private final Context context;
-
   private final CompletionChannel channel;
   private final AtomicLong expected = new AtomicLong();
   private final AtomicBoolean warns;
@@ -358,11 +356,11 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /**
-   * Returns a queue that C code creates and destroys, for example librdmacm.
+   * {@return a queue that C code creates and destroys, for example librdmacm; closing it
+   * acknowledges its events but does not destroy the C object}
    *
    * @param context the context of the queue
    * @param segment the {@code struct ibv_cq}
-   * @return a queue; closing it acknowledges its events but does not destroy the C object
    * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
    *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */
@@ -373,11 +371,11 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   }
 
   /**
-   * Returns a queue that C code creates and destroys, and whose completion events are read here.
+   * {@return a queue that C code creates and destroys, and whose completion events are read here;
+   * closing it acknowledges its events but does not destroy the C object}
    *
    * @param channel the completion channel of the queue
    * @param segment the {@code struct ibv_cq}
-   * @return a queue; closing it acknowledges its events but does not destroy the C object
    * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
    *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */

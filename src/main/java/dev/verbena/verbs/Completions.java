@@ -298,10 +298,10 @@ public final class Completions {
   }
 
   /**
-   * Returns the flags of the completion.
+   * {@return the flags of the completion; the set is allocated for each call: use {@link #has} on
+   * the data path}
    *
    * @param index the index of the completion
-   * @return the flags; the set is allocated for each call: use {@link #has} on the data path
    */
   public FlagSet<CompletionFlag> flags(int index) {
     return FlagSet.of(CompletionFlag.class, Integer.toUnsignedLong(getInt(index, FLAGS)));

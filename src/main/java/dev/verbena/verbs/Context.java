@@ -99,12 +99,12 @@ public final class Context extends Resource {
   }
 
   /**
-   * Returns the context of a device that C code opened and closes, for example librdmacm. Reading
-   * {@linkplain AsyncEvents asynchronous events} sets the file descriptor of the events to
-   * non-blocking mode permanently: C code that then waits for an event gets EAGAIN.
+   * {@return the context of a device that C code opened and closes, for example librdmacm; closing
+   * it closes what was created from it, but not the device} Reading {@linkplain AsyncEvents
+   * asynchronous events} sets the file descriptor of the events to non-blocking mode permanently: C
+   * code that then waits for an event gets EAGAIN.
    *
    * @param segment the {@code struct ibv_context}
-   * @return a context; closing it closes what was created from it, but not the device
    * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
    *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */
@@ -354,11 +354,8 @@ public final class Context extends Resource {
   }
 
   /**
-   * Returns the counters of the device and of its ports, as they are now. See {@code
-   * rdma-statistic(8)}.
-   *
-   * @return the counters; none for software devices of this library, and where {@code /sys} is not
-   *     mounted
+   * {@return the counters of the device and of its ports, as they are now; none for software
+   * devices of this library, and where {@code /sys} is not mounted} See {@code rdma-statistic(8)}.
    */
   public Statistics statistics() {
     core.requireOpen();

@@ -331,9 +331,8 @@ public final class Device {
   }
 
   /**
-   * Returns the network interfaces of the device that are in this network namespace.
-   *
-   * @return the interfaces; empty if the device has none
+   * {@return the network interfaces of the device that are in this network namespace; empty if the
+   * device has none}
    */
   public List<NetworkInterface> networkInterfaces() {
     try {

@@ -150,11 +150,7 @@ public final class GidChoice {
     return entry;
   }
 
-  /**
-   * Returns the LID of the port.
-   *
-   * @return the LID; 0 on Ethernet
-   */
+  /** {@return the LID of the port; 0 on Ethernet} */
   public int lid() {
     return lid;
   }

@@ -209,13 +209,13 @@ public final class MemoryRegion extends Resource {
   }
 
   /**
-   * Returns a region that C code registered and deregisters, for example librdmacm.
+   * {@return a region that C code registered and deregisters, for example librdmacm; closing it
+   * does not deregister the C object}
    *
    * @param domain the protection domain of the region
    * @param memory the registered memory
    * @param segment the {@code struct ibv_mr}
    * @param access the access flags of the region
-   * @return a region; closing it does not deregister the C object
    * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
    *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */

@@ -56,12 +56,11 @@ public class ProtectionDomain extends Resource {
   }
 
   /**
-   * Returns a domain that C code allocated and deallocates, for example librdmacm.
+   * {@return a domain that C code allocated and deallocates, for example librdmacm; closing it
+   * closes what was created from it, but does not deallocate the C object}
    *
    * @param context the context of the domain
    * @param segment the {@code struct ibv_pd}
-   * @return a domain; closing it closes what was created from it, but does not deallocate the C
-   *     object
    * @throws IllegalArgumentException if the segment is shorter than the struct: with native access,
    *     {@link MemorySegment#reinterpret(long)} makes a pointer long enough
    */

@@ -410,9 +410,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns the queue pair number (QPN).
-   *
-   * @return the QPN; that of a DC target, the DCT number (DCTN), is 0 before state RTR
+   * {@return the queue pair number (QPN); that of a DC target, the DCT number (DCTN), is 0 before
+   * state RTR}
    */
   public int number() {
     return number;

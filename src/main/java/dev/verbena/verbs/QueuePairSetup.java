@@ -353,9 +353,8 @@ public final class QueuePairSetup {
   }
 
   /**
-   * Returns the address of the queue pair, which the remote side needs to connect to it.
-   *
-   * @return the address; the same until a setting is changed or the queue pair is reset
+   * {@return the address of the queue pair, which the remote side needs to connect to it; the same
+   * until a setting is changed or the queue pair is reset}
    */
   public QueuePairAddress address() {
     if (queuePair.type() == QueuePairType.DC_TARGET && queuePair.number() == 0) {

@@ -3,6 +3,7 @@ package dev.verbena.testing;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Predicate;
 import java.util.logging.Handler;
 import java.util.logging.Level;
 import java.util.logging.LogRecord;
@@ -24,13 +25,24 @@ public final class LoggedMessages implements AutoCloseable {
    * @param prefix what the messages begin with; others are not recorded
    */
   public LoggedMessages(String name, Level level, String prefix) {
+    this(name, level, record -> record.getMessage().startsWith(prefix));
+  }
+
+  /**
+   * Begins to record.
+   *
+   * @param name the name of the logger
+   * @param level the lowest level that is logged
+   * @param wanted the records whose messages are kept
+   */
+  public LoggedMessages(String name, Level level, Predicate<LogRecord> wanted) {
     logger = Logger.getLogger(name);
     before = logger.getLevel();
     handler =
         new Handler() {
           @Override
           public void publish(LogRecord record) {
-            if (record.getMessage().startsWith(prefix)) {
+            if (wanted.test(record)) {
               messages.add(record.getLevel() + ": " + record.getMessage());
             }
           }
