@@ -3,8 +3,6 @@ package dev.verbena.internal.life;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.foreign.StackSpace;
-import dev.verbena.internal.foreign.ThreadBarrier;
-import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -59,10 +57,7 @@ public final class Core {
    */
   private final List<Thread> holders = new ArrayList<>(0);
 
-  /** The users that passed this object to C on the data path at least once. */
-  private List<WeakReference<DataPathUser>> users = List.of();
-
-  private int usersBeforePurge = 8;
+  private final DataPathUsers users = new DataPathUsers();
 
   private volatile State state = State.OPEN;
 
@@ -273,20 +268,12 @@ public final class Core {
     device = opened;
   }
 
-  /**
-   * Returns the device that the object belongs to.
-   *
-   * @return the device; null if it belongs to none, such as an event channel
-   */
+  /** {@return the device of the object; null if it has none, as an event channel} */
   public @Nullable OpenDevice device() {
     return device == null ? deviceOf(parents) : device;
   }
 
-  /**
-   * Returns the C functions of the device that the object belongs to.
-   *
-   * @return the functions of libibverbs, or those in its place
-   */
+  /** {@return the functions of libibverbs, or those in its place, for the object's device} */
   public Verbs verbs() {
     return device().provider().verbs();
   }
@@ -377,34 +364,7 @@ public final class Core {
    */
   synchronized void add(DataPathUser user) {
     requireNotClosing();
-    if (users.size() == usersBeforePurge) {
-      users.removeIf(reference -> reference.get() == null);
-      usersBeforePurge = Math.max(usersBeforePurge, 2 * users.size());
-    }
-    if (users.isEmpty()) {
-      users = new ArrayList<>();
-    }
-    users.add(new WeakReference<>(user));
-  }
-
-  private synchronized List<WeakReference<DataPathUser>> users() {
-    return List.copyOf(users);
-  }
-
-  /** Waits until no data path call that uses this object is in progress. */
-  private void awaitDataPath(Duration limit) {
-    List<WeakReference<DataPathUser>> waitedFor = users();
-    if (waitedFor.isEmpty()) {
-      return;
-    }
-    ThreadBarrier.run();
-    long start = System.nanoTime();
-    for (WeakReference<DataPathUser> reference : waitedFor) {
-      DataPathUser user = reference.get();
-      if (user != null) {
-        user.awaitEnd(this, start, limit.toNanos());
-      }
-    }
+    users.add(user);
   }
 
   /**
@@ -507,11 +467,7 @@ public final class Core {
 
   /** Returns the parents of a type. */
   public <R> List<R> parents(Class<R> type) {
-    return parents.stream()
-        .map(parent -> parent.owner)
-        .filter(type::isInstance)
-        .map(type::cast)
-        .toList();
+    return owners(parents, type);
   }
 
   private synchronized List<Core> children() {
@@ -520,11 +476,11 @@ public final class Core {
 
   /** Returns the open objects of a type that were created on this one, the oldest first. */
   public <R> List<R> children(Class<R> type) {
-    return children().stream()
-        .map(child -> child.owner)
-        .filter(type::isInstance)
-        .map(type::cast)
-        .toList();
+    return owners(children(), type);
+  }
+
+  private static <R> List<R> owners(List<Core> cores, Class<R> type) {
+    return cores.stream().map(c -> c.owner).filter(type::isInstance).map(type::cast).toList();
   }
 
   /**
@@ -587,7 +543,7 @@ public final class Core {
     boolean released = false;
     try {
       beforeClose.run();
-      awaitDataPath(limit);
+      users.awaitEnd(this, limit);
       for (Core child = newestChild(); child != null; child = newestChild()) {
         child.close(limit);
         detach(child); // The thread that closed it may not have detached it yet.
@@ -670,19 +626,14 @@ public final class Core {
     notifyAll();
   }
 
-  /**
-   * Returns whether the object is open.
-   *
-   * @return false once closing has begun
-   */
+  /** {@return whether the object is open: false once closing has begun} */
   public boolean isOpen() {
     return state == State.OPEN;
   }
 
   /**
-   * Returns the address of the C object.
+   * {@return the address of the C struct}
    *
-   * @return the address of the C struct
    * @throws IllegalStateException if this object is closed
    */
   public long address() {
@@ -690,11 +641,7 @@ public final class Core {
     return address;
   }
 
-  /**
-   * Checks that the object is open.
-   *
-   * @throws IllegalStateException if it is closed
-   */
+  /** Throws {@link IllegalStateException} if the object is closed. */
   public void requireOpen() {
     if (!usable) {
       throw closedException();
@@ -719,11 +666,7 @@ public final class Core {
     return CLOSINGS.get();
   }
 
-  /**
-   * Checks by a volatile read that closing has not begun.
-   *
-   * @throws IllegalStateException if it has
-   */
+  /** Throws {@link IllegalStateException} if closing has begun, by a volatile read. */
   public void requireNotClosing() {
     if (state != State.OPEN) {
       throw closedException();
