@@ -125,8 +125,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * {@return a builder of an XRC_RECV queue pair} It has no send and receive queue: senders name
-   * the shared receive queue of the domain that receives their message.
+   * {@return a builder of an XRC_RECV queue pair} It has no send and receive queue, and none of
+   * their settings: senders name the shared receive queue of the domain that receives their
+   * message.
    *
    * @param domain the XRC domain
    */

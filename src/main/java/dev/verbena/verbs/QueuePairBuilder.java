@@ -1,7 +1,10 @@
 package dev.verbena.verbs;
 
+import dev.verbena.Errno;
 import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
+import dev.verbena.attributes.DeviceAttributes;
+import dev.verbena.internal.Explanation;
 import dev.verbena.internal.QueueMaker;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.calls.DirectQueues;
@@ -22,6 +25,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.StringJoiner;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -123,6 +127,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder sendCompletions(CompletionQueue queue) {
+    requireQueues();
     this.sendCompletions = ofSameContext(queue);
     return this;
   }
@@ -134,6 +139,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder receiveCompletions(CompletionQueue queue) {
+    requireQueues();
     this.receiveCompletions = ofSameContext(queue);
     return this;
   }
@@ -141,6 +147,15 @@ public final class QueuePairBuilder {
   private CompletionQueue ofSameContext(CompletionQueue queue) {
     Core.requireSame(context, queue, queue.context());
     return queue;
+  }
+
+  /** Throws for settings that XRC_RECV does not have, which would otherwise have no effect. */
+  private void requireQueues() {
+    if (type == QueuePairType.XRC_RECV) {
+      throw new IllegalArgumentException(
+          "an XRC_RECV queue pair has no send and receive queue to set: senders name a shared"
+              + " receive queue of the XRC domain");
+    }
   }
 
   /**
@@ -151,6 +166,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder sharedReceiveQueue(SharedReceiveQueue queue) {
+    requireQueues();
     if (type == QueuePairType.DC_INITIATOR) {
       throw new IllegalArgumentException("a DC initiator receives no messages, a DC target does");
     }
@@ -167,6 +183,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder sendOperations(SendOperation... operations) {
+    requireQueues();
     if (type.isPostedByBuilders() && operations.length == 0) {
       throw new IllegalArgumentException(
           "a queue pair of type "
@@ -199,6 +216,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder sourceNumber(int number) {
+    requireQueues();
     this.sourceNumber = OptionalInt.of(Ranges.bits(number, 24, "a QPN"));
     return this;
   }
@@ -212,6 +230,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder receiveSideScaling(ReceiveIndirectionTable table, ReceiveHash hash) {
+    requireQueues();
     Core.requireSame(context, table, table.context());
     this.table = table;
     this.hash = Objects.requireNonNull(hash, "hash");
@@ -225,6 +244,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder maxTsoHeader(int size) {
+    requireQueues();
     this.maxTsoHeader = OptionalInt.of(Ranges.bits(size, Short.SIZE, "the size of a header"));
     return this;
   }
@@ -236,6 +256,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder capacity(QueuePairCapacity capacity) {
+    requireQueues();
     this.capacity = Objects.requireNonNull(capacity, "capacity");
     return this;
   }
@@ -246,6 +267,7 @@ public final class QueuePairBuilder {
    * @return this
    */
   public QueuePairBuilder signalAll() {
+    requireQueues();
     this.signalAll = true;
     return this;
   }
@@ -264,7 +286,38 @@ public final class QueuePairBuilder {
     try {
       return create(parents(), maker);
     } catch (VerbsException e) {
-      throw CapacityFailure.explain(e, context, type, requested());
+      throw explained(e);
+    }
+  }
+
+  /** Adds the likely cause, as C only returns EINVAL or ENOMEM. */
+  private VerbsException explained(VerbsException failure) {
+    String asked = "a queue pair of type " + type + " on " + context.device();
+    return Explanation.add(
+        failure,
+        switch (failure.errno()) {
+          case Errno.EOPNOTSUPP, Errno.ENOSYS -> asked + " is not supported";
+          case Errno.EPERM -> asked + " requires the capability CAP_NET_RAW";
+          case Errno.EINVAL, Errno.ENOMEM -> asked + ": " + excess(requested());
+          default -> asked;
+        });
+  }
+
+  private String excess(QueuePairCapacity asked) {
+    DeviceAttributes device = context.deviceAttributes();
+    StringJoiner faults = new StringJoiner(", ");
+    atMost(faults, "send requests", asked.sendRequests(), device.maxQueuePairRequests());
+    atMost(faults, "receive requests", asked.receiveRequests(), device.maxQueuePairRequests());
+    atMost(faults, "send SGEs", asked.sendSges(), device.maxSges());
+    atMost(faults, "receive SGEs", asked.receiveSges(), device.maxSges());
+    return faults.length() == 0
+        ? "the type is not supported, or " + asked + " exceeds the device in total"
+        : "more than the maximum of the device: " + faults;
+  }
+
+  private static void atMost(StringJoiner faults, String what, int asked, int limit) {
+    if (asked > limit) {
+      faults.add("%d %s of %d".formatted(asked, what, limit));
     }
   }
 
@@ -392,7 +445,7 @@ public final class QueuePairBuilder {
   private QueuePairCapacity requested() {
     return switch (type) {
       case DC_INITIATOR -> capacity.withReceiveRequests(0).withReceiveSges(0);
-      case DC_TARGET -> QueuePairCapacity.NONE;
+      case DC_TARGET, XRC_RECV -> QueuePairCapacity.NONE;
       default -> capacity;
     };
   }

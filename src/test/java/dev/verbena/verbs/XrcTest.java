@@ -29,6 +29,7 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairState;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.values.RnrTimer;
@@ -42,6 +43,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -250,6 +252,32 @@ class XrcTest extends FakeDeviceFixture {
     assertSame(QueuePairState.RTR, receiver.state());
     ReceiveList receives = new ReceiveList(1, 0);
     assertThrows(IllegalStateException.class, () -> receiver.post(receives));
+  }
+
+  /** Among others, completion queues would count its requests, which it cannot have. */
+  @Test
+  void theReceivingEndHasNoSettingsOfQueues() {
+    CompletionQueue completions = context.createCompletionQueue(4);
+    XrcDomain domain = XrcDomain.open(context);
+    SharedReceiveQueue shared = SharedReceiveQueue.builder(pd, 1).xrc(domain, completions).create();
+    QueuePairBuilder builder = QueuePair.builder(domain);
+    List<Executable> settings =
+        List.of(
+            () -> builder.completions(completions),
+            () -> builder.sendCompletions(completions),
+            () -> builder.receiveCompletions(completions),
+            () -> builder.sharedReceiveQueue(shared),
+            () -> builder.sendOperations(SendOperation.SEND),
+            () -> builder.sourceNumber(1),
+            () -> builder.maxTsoHeader(64),
+            () -> builder.capacity(QueuePairCapacity.of(16)),
+            builder::signalAll);
+    for (Executable setting : settings) {
+      String message = assertThrows(IllegalArgumentException.class, setting).getMessage();
+      assertTrue(message.startsWith("an XRC_RECV queue pair has no send and receive "), message);
+    }
+    assertEquals(QueuePairCapacity.NONE, builder.create().capacity());
+    assertEquals(MemorySegment.NULL, ibv_qp_init_attr_ex.send_cq(attr));
   }
 
   @Test
