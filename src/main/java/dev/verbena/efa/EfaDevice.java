@@ -78,7 +78,7 @@ public final class EfaDevice {
               () -> libefa.efadv_query_device(address(context), attr.address(), DeviceAttr.SIZE));
       return new EfaDevice(context, libefa, attr);
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? Explanation.add(e, context.device() + " is no EFA") : e;
+      throw Explanation.addIfUnsupported(e, context.device() + " is no EFA");
     }
   }
 

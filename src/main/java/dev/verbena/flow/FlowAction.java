@@ -41,9 +41,8 @@ public final class FlowAction extends Resource {
           Core.of(context).verbs()::ibv_destroy_flow_action,
           core -> new FlowAction(context, core));
     } catch (VerbsException e) {
-      throw e.isUnsupported()
-          ? Explanation.add(e, context.device() + " does not support ESP flow actions")
-          : e;
+      throw Explanation.addIfUnsupported(
+          e, context.device() + " does not support ESP flow actions");
     }
   }
 

@@ -65,9 +65,7 @@ public final class FlowCounters extends Resource {
           Core.of(context).verbs()::ibv_destroy_counters,
           core -> new FlowCounters(context, core));
     } catch (VerbsException e) {
-      throw e.isUnsupported()
-          ? Explanation.add(e, context.device() + " does not support flow counters")
-          : e;
+      throw Explanation.addIfUnsupported(e, context.device() + " does not support flow counters");
     }
   }
 

@@ -19,4 +19,9 @@ public final class Explanation {
     explained.initCause(failure);
     return explained;
   }
+
+  /** Adds an explanation if the function, or an option of it, is not supported. */
+  public static VerbsException addIfUnsupported(VerbsException failure, String text) {
+    return failure.isUnsupported() ? add(failure, text) : failure;
+  }
 }

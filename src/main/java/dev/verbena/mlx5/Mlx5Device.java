@@ -85,7 +85,7 @@ public final class Mlx5Device {
       Core.of(context).whileOpen(() -> query(libmlx5, context, attr));
       return new Mlx5Device(context, libmlx5, attr);
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? Explanation.add(e, "libmlx5 is not the provider of " + device) : e;
+      throw Explanation.addIfUnsupported(e, "libmlx5 is not the provider of " + device);
     }
   }
 

@@ -111,10 +111,8 @@ public final class CompletionCounter extends Resource {
           context.verbs()::ibv_destroy_comp_cntr,
           core -> new CompletionCounter(context, type, core));
     } catch (VerbsException e) {
-      throw e.isUnsupported()
-          ? Explanation.add(
-              e, context.device() + " does not support completion counters of type " + type)
-          : e;
+      throw Explanation.addIfUnsupported(
+          e, context.device() + " does not support completion counters of type " + type);
     }
   }
 

@@ -348,10 +348,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
                 + context.device()
                 + ": the maximum is max_cqe, DeviceAttributes.maxCompletionQueueEntries()");
       }
-      return e.isUnsupported()
-          ? Explanation.add(
-              e, context.device() + " does not support an option of the completion queue")
-          : e;
+      return Explanation.addIfUnsupported(
+          e, context.device() + " does not support an option of the completion queue");
     }
   }
 

@@ -238,7 +238,7 @@ public final class Context extends Resource {
       // mlx4 and mlx5 write ticks to the nanoseconds, and 0 to the seconds.
       return timespec.tv_sec(clock) * NANOS_OF_A_SECOND + timespec.tv_nsec(clock);
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? Explanation.add(e, device + " has no readable clock") : e;
+      throw Explanation.addIfUnsupported(e, device + " has no readable clock");
     }
   }
 

@@ -58,10 +58,8 @@ public final class MemoryWindow extends Resource {
           domain.verbs()::ibv_dealloc_mw,
           core -> new MemoryWindow(domain, type, core));
     } catch (VerbsException e) {
-      throw e.isUnsupported()
-          ? Explanation.add(
-              e, domain.context().device() + " does not support memory windows of this type")
-          : e;
+      throw Explanation.addIfUnsupported(
+          e, domain.context().device() + " does not support memory windows of this type");
     }
   }
 

@@ -131,12 +131,10 @@ public final class ParentDomain extends ProtectionDomain {
         }
         return base.verbs().ibv_alloc_parent_domain(base.context().address(), attr.address());
       } catch (VerbsException e) {
-        throw e.isUnsupported()
-            ? Explanation.add(
-                e,
-                base.context().device()
-                    + " does not support parent domains, or not with these options")
-            : e;
+        throw Explanation.addIfUnsupported(
+            e,
+            base.context().device()
+                + " does not support parent domains, or not with these options");
       }
     }
   }

@@ -176,9 +176,8 @@ public class ProtectionDomain extends Resource {
       return withoutMemory(
           Set.of(AccessFlag.LOCAL_WRITE), () -> verbs().ibv_alloc_null_mr(address()));
     } catch (VerbsException e) {
-      throw e.isUnsupported()
-          ? Explanation.add(e, context.device() + " does not support null memory regions")
-          : e;
+      throw Explanation.addIfUnsupported(
+          e, context.device() + " does not support null memory regions");
     }
   }
 

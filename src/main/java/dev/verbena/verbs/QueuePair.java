@@ -773,9 +773,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       limit.writeTo(attr);
       core.whileOpen(() -> context.verbs().ibv_modify_qp_rate_limit(address(), attr.address()));
     } catch (VerbsException e) {
-      throw e.isUnsupported()
-          ? Explanation.add(e, context.device() + " does not support packet pacing")
-          : e;
+      throw Explanation.addIfUnsupported(e, context.device() + " does not support packet pacing");
     }
   }
 

@@ -60,9 +60,8 @@ public final class ReceiveIndirectionTable extends Resource {
           context.verbs()::ibv_destroy_rwq_ind_table,
           core -> new ReceiveIndirectionTable(context, List.copyOf(queues), core));
     } catch (VerbsException e) {
-      throw e.isUnsupported()
-          ? Explanation.add(e, context.device() + " does not support receive side scaling (RSS)")
-          : e;
+      throw Explanation.addIfUnsupported(
+          e, context.device() + " does not support receive side scaling (RSS)");
     }
   }
 

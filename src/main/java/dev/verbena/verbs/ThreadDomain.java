@@ -36,9 +36,7 @@ public final class ThreadDomain extends Resource {
           context.verbs()::ibv_dealloc_td,
           core -> new ThreadDomain(context, core));
     } catch (VerbsException e) {
-      throw e.isUnsupported()
-          ? Explanation.add(e, context.device() + " does not support thread domains")
-          : e;
+      throw Explanation.addIfUnsupported(e, context.device() + " does not support thread domains");
     }
   }
 

@@ -163,11 +163,8 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
                     ibv_wq_init_attr.max_wr(attr),
                     ibv_wq_init_attr.max_sge(attr)));
       } catch (VerbsException e) {
-        throw e.isUnsupported()
-            ? Explanation.add(
-                e,
-                domain.context().device() + " does not support work queues, or not with " + flags)
-            : e;
+        throw Explanation.addIfUnsupported(
+            e, domain.context().device() + " does not support work queues, or not with " + flags);
       }
     }
   }

@@ -77,7 +77,7 @@ public final class XrcDomain extends Resource {
           context.verbs()::ibv_close_xrcd,
           core -> new XrcDomain(context, core));
     } catch (VerbsException e) {
-      throw e.isUnsupported() ? Explanation.add(e, context.device() + " does not support XRC") : e;
+      throw Explanation.addIfUnsupported(e, context.device() + " does not support XRC");
     }
   }
 
