@@ -266,7 +266,8 @@ public final class Posting implements AutoCloseable {
     return request.bind(window, rkey, binding);
   }
 
-  private static long aligned(long address) {
+  /** Checks the remote address of an atomic operation, and returns it. */
+  static long aligned(long address) {
     if ((address & (Long.BYTES - 1)) != 0) {
       throw new IllegalArgumentException(
           "an atomic operation requires a remote address divisible by 8: 0x"

@@ -285,16 +285,8 @@ public final class PostingRequest {
    * requires.
    */
   private void requireWhole() {
-    if (!addressed && limits.type().isAddressed()) {
-      throw new IllegalStateException(
-          opcode
-              + " has no address handle, which a "
-              + limits.type()
-              + " queue pair requires: call to()");
-    }
-    if (!addressed && targets != null) {
-      throw new IllegalStateException(
-          opcode + " has no DC target, which a DC_INITIATOR queue pair requires: call toTarget()");
+    if (!addressed && limits.namesDestination()) {
+      throw new IllegalStateException(opcode + limits.hasNoDestination());
     }
     if (!addressed && limits.type() == QueuePairType.XRC_SEND && takesTarget(opcode)) {
       throw new IllegalStateException(

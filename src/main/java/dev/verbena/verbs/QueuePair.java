@@ -208,7 +208,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     core.beforeClose(this::beforeClose);
     long root = domain == null ? 0 : domain.root();
     this.sends =
-        new RequestList.Limits(core, root, type, capacity.sendSges(), capacity.maxInlineData());
+        new RequestList.Limits(
+            core, root, type, sendOperations, capacity.sendSges(), capacity.maxInlineData());
     this.sendsItself =
         !spreads && ibv_qp.send_cq(qp).address() != 0 && type != QueuePairType.DC_TARGET;
     boolean receivesItself =
@@ -221,7 +222,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     this.receives =
         receivesItself
             ? new ReceivePosts(
-                new RequestList.Limits(core, root, null, capacity.receiveSges(), 0),
+                RequestList.Limits.ofReceives(core, root, capacity.receiveSges()),
                 "ibv_post_recv",
                 calls::ibv_post_recv,
                 (function, errno) -> requireReached(QueuePairState.INIT, function, errno))
@@ -313,9 +314,6 @@ public final class QueuePair extends Resource implements ReceiveQueue {
         if (!list.isValidated(core, from, count)) {
           requireSendQueue();
           list.validate(sends, from, count);
-          if (listed != null) {
-            list.requireOperations(sendOperations, from, count);
-          }
         }
         requireNoPosting();
       }

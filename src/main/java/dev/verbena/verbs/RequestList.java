@@ -8,8 +8,10 @@ import dev.verbena.internal.life.DataPathUser;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_sge;
 import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
 import java.nio.ByteOrder;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -126,10 +128,9 @@ public abstract class RequestList {
   }
 
   /**
-   * Returns the {@code wr_id} of a request.
+   * {@return the {@code wr_id} of a request}
    *
    * @param request the index of the request
-   * @return the id
    */
   public final long id(int request) {
     return getLong(at(checked(request)) + ID);
@@ -192,10 +193,9 @@ public abstract class RequestList {
   }
 
   /**
-   * Returns the number of SGEs of a request.
+   * {@return the number of SGEs of a request, 0 to {@link #maxSges}}
    *
    * @param request the index of the request
-   * @return 0 to {@link #maxSges}
    */
   public final int sges(int request) {
     return used[checked(request)];
@@ -472,8 +472,31 @@ public abstract class RequestList {
    * @param queue the lifecycle of the queue pair, shared receive queue or work queue
    * @param domain the {@linkplain ProtectionDomain#root root} of its protection domain
    * @param type the type of the queue pair; null for receive requests, which all types allow
+   * @param operations the send operations that can be posted through {@code ibv_wr_*}
    * @param sges the maximum number of SGEs of a request
    * @param inlineData the maximum size of the inline data of a request, in bytes
    */
-  record Limits(Core queue, long domain, @Nullable QueuePairType type, int sges, int inlineData) {}
+  record Limits(
+      Core queue,
+      long domain,
+      @Nullable QueuePairType type,
+      Set<SendOperation> operations,
+      int sges,
+      int inlineData) {
+    static Limits ofReceives(Core queue, long domain, int sges) {
+      return new Limits(queue, domain, null, Set.of(), sges, 0);
+    }
+
+    /** Returns whether each send request names its destination. */
+    boolean namesDestination() {
+      return type.isAddressed() || type == QueuePairType.DC_INITIATOR;
+    }
+
+    /** Describes a request that does not name it. */
+    String hasNoDestination() {
+      return type == QueuePairType.DC_INITIATOR
+          ? " has no DC target, which a DC_INITIATOR queue pair requires: call toTarget()"
+          : " has no address handle, which a " + type + " queue pair requires: call to()";
+    }
+  }
 }

@@ -32,7 +32,6 @@ import dev.verbena.values.SendOperation;
 import dev.verbena.values.WorkRequestOpcode;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -351,11 +350,7 @@ public final class SendList extends RequestList {
     switch (opcodeOf(request)) {
       case RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ -> putInt(at + RDMA_KEY, rkey);
       case ATOMIC_CMP_AND_SWP, ATOMIC_FETCH_AND_ADD -> {
-        if ((address & (Long.BYTES - 1)) != 0) {
-          throw new IllegalArgumentException(
-              "an atomic operation requires a remote address divisible by 8: 0x"
-                  + Long.toHexString(address));
-        }
+        Posting.aligned(address);
         putInt(at + ATOMIC_KEY, rkey);
       }
       default -> throw unfit(request, "a remote address");
@@ -500,10 +495,10 @@ public final class SendList extends RequestList {
   }
 
   /**
-   * Returns the memory of the inline data of a request, to be written in place.
+   * {@return the memory of the inline data of a request, to be written in place: a segment of the
+   * size of the list's inline data}
    *
    * @param request the index of the request
-   * @return a segment of the size of the list's inline data
    */
   public MemorySegment inlineData(int request) {
     requireInlineData();
@@ -564,10 +559,9 @@ public final class SendList extends RequestList {
   // Validation
 
   /**
-   * Returns the operation of a request.
+   * {@return the operation of a request; null if the request is unformatted}
    *
    * @param request the index of the request
-   * @return the opcode; null if the request is unformatted
    */
   public @Nullable WorkRequestOpcode opcode(int request) {
     return opcodes[Objects.checkIndex(request, opcodes.length)];
@@ -621,6 +615,12 @@ public final class SendList extends RequestList {
       throw new IllegalArgumentException(
           describe(request) + " cannot be posted to a queue pair of type " + limits.type());
     }
+    if (limits.type().isPostedByBuilders()
+        && !limits.operations().contains(SendOperation.valueOf(opcode.name()))) {
+      throw new IllegalArgumentException(
+          "%s on a queue pair that was created with sendOperations(%s)"
+              .formatted(describe(request), limits.operations()));
+    }
     if ((flags(request) & INLINE) != 0 && inlineLength(request) > limits.inlineData()) {
       throw new IllegalArgumentException(
           describe(request)
@@ -631,7 +631,7 @@ public final class SendList extends RequestList {
               + " allows "
               + limits.inlineData());
     }
-    validateDestination(limits.type(), opcode, request);
+    validateDestination(limits, opcode, request);
     requireRemote(request, opcode);
     for (int other = 0; other < OTHERS; other++) {
       Resource named = named(request, other, OTHERS);
@@ -665,48 +665,26 @@ public final class SendList extends RequestList {
     }
   }
 
-  private void validateDestination(QueuePairType type, WorkRequestOpcode opcode, int request) {
+  private void validateDestination(Limits limits, WorkRequestOpcode opcode, int request) {
+    QueuePairType type = limits.type();
     boolean isAddressed = named(request, TARGET, OTHERS) instanceof AddressHandle;
     boolean isDcTarget = isAddressed && dcTargets[request];
-    if (type == QueuePairType.DC_INITIATOR) {
-      if (!isDcTarget) {
-        throw new IllegalArgumentException(
-            describe(request)
-                + " has no DC target, which a DC_INITIATOR queue pair requires: call toTarget()");
-      }
-      return;
-    }
-    if (isDcTarget) {
+    boolean isInitiator = type == QueuePairType.DC_INITIATOR;
+    if (isDcTarget && !isInitiator) {
       throw new IllegalArgumentException(
           describe(request) + " has a DC target, which only DC initiators use");
     }
-    if (type.isAddressed() && !isAddressed) {
-      throw new IllegalArgumentException(
-          describe(request)
-              + " has no address handle, which a "
-              + type
-              + " queue pair requires: call to()");
+    if (limits.namesDestination() && !(isInitiator ? isDcTarget : isAddressed)) {
+      throw new IllegalArgumentException(describe(request) + limits.hasNoDestination());
     }
     if (type == QueuePairType.SRD) {
       if ((flags(request) & ~(SIGNALED | INLINE)) != 0) {
         throw new IllegalArgumentException(
             describe(request) + " is fenced, solicited or has checksums: SRD has none of these");
       }
-    } else if (isAddressed && opcode.isRdma()) {
+    } else if (isAddressed && !isInitiator && opcode.isRdma()) {
       throw new IllegalArgumentException(
           describe(request) + " has an address handle, which only SRD queue pairs use for RDMA");
-    }
-  }
-
-  /** Throws if a request is of an operation that the queue pair was not created for. */
-  void requireOperations(Set<SendOperation> operations, int from, int count) {
-    for (int request = from; request < from + count; request++) {
-      SendOperation operation = SendOperation.valueOf(opcodeOf(request).name());
-      if (!operations.contains(operation)) {
-        throw new IllegalArgumentException(
-            "%s on a queue pair that was created with sendOperations(%s)"
-                .formatted(describe(request), operations));
-      }
     }
   }
 

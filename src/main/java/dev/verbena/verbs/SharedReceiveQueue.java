@@ -65,7 +65,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     this.domain = domain;
     this.type = type;
     this.maxSges = maxSges;
-    this.limits = new RequestList.Limits(core, domain.root(), null, maxSges, 0);
+    this.limits = RequestList.Limits.ofReceives(core, domain.root(), maxSges);
     this.calls = new NativeSharedReceiveQueueCalls(core.address(), context().criticalCalls());
     if (isDirect) {
       becomeDirect();
@@ -395,11 +395,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
     return type;
   }
 
-  /**
-   * Returns the maximum number of SGEs of each receive request.
-   *
-   * @return at least the number that was requested
-   */
+  /** {@return the maximum number of SGEs of each receive request, at least as was requested} */
   public int maxSges() {
     return maxSges;
   }
@@ -455,16 +451,9 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   /**
    * Posts a range of receive requests of a list: {@code ibv_post_srq_recv}.
    *
-   * @param list receive requests
-   * @param from the index of the first request
-   * @param count the number of requests
-   * @return the number of requests that were posted, from the first one on; less than {@code count}
-   *     if the queue is full
-   * @throws IllegalArgumentException if a request does not suit the queue; nothing is posted
-   * @throws IllegalStateException if the queue or a region that a request names is closed; nothing
-   *     is posted
-   * @throws VerbsException if {@code ibv_post_srq_recv} fails for another reason; the requests
-   *     before the failed one were posted, and {@link RequestList#badRequest} returns its index
+   * @throws IllegalArgumentException {@inheritDoc}
+   * @throws IllegalStateException {@inheritDoc}
+   * @throws VerbsException {@inheritDoc}
    */
   @Override
   @CheckReturnValue

@@ -46,7 +46,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     WorkQueueCalls calls = new WorkQueueCalls(core.address(), domain.context().criticalCalls());
     this.receives =
         new ReceivePosts(
-            new RequestList.Limits(core, domain.root(), null, maxSges, 0),
+            RequestList.Limits.ofReceives(core, domain.root(), maxSges),
             "ibv_post_wq_recv",
             calls::ibv_post_wq_recv,
             (function, errno) -> {});
@@ -172,13 +172,9 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   /**
    * Posts a range of receive requests of a list: {@code ibv_post_wq_recv}.
    *
-   * @param list receive requests
-   * @param from the index of the first request
-   * @param count the number of requests
-   * @return the number of requests that were posted, from the first one on; less than {@code count}
-   *     if the queue is full
-   * @throws IllegalArgumentException if a request does not suit the queue; nothing is posted
-   * @throws VerbsException if {@code ibv_post_wq_recv} fails for another reason
+   * @throws IllegalArgumentException {@inheritDoc}
+   * @throws IllegalStateException {@inheritDoc}
+   * @throws VerbsException {@inheritDoc}
    */
   @Override
   @CheckReturnValue
@@ -230,11 +226,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     core.whileOpen(() -> domain.verbs().ibv_modify_wq(address(), attr.address()));
   }
 
-  /**
-   * Returns the state of the queue.
-   *
-   * @return the last state that was set
-   */
+  /** {@return the state of the queue that was set last} */
   public WorkQueueState state() {
     core.requireOpen();
     return Codes.of(WorkQueueState.class, ibv_wq.state(struct), WorkQueueState.UNKNOWN);
@@ -246,20 +238,12 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     return ibv_wq.wq_num(struct);
   }
 
-  /**
-   * Returns the maximum number of outstanding receive requests.
-   *
-   * @return at least the number that was requested
-   */
+  /** {@return the maximum number of outstanding receive requests, at least as was requested} */
   public int maxRequests() {
     return maxRequests;
   }
 
-  /**
-   * Returns the maximum number of SGEs of each receive request.
-   *
-   * @return at least the number that was requested
-   */
+  /** {@return the maximum number of SGEs of each receive request, at least as was requested} */
   public int maxSges() {
     return maxSges;
   }
