@@ -114,7 +114,7 @@ public final class ConnectionQueues {
             : List.of(id.owner(), domain, sharedReceives);
     MemorySegment struct = id.struct();
     queuePair =
-        QueuePair.adopt(
+        QueuePairBuilder.adopt(
             domain,
             capacity,
             new QueueMaker(

@@ -1,6 +1,5 @@
 package dev.verbena.internal;
 
-import static dev.verbena.internal.calls.SendWorkRequest.*;
 import static dev.verbena.internal.calls.SendWorkRequest.ATOMIC_KEY;
 import static dev.verbena.internal.calls.SendWorkRequest.BIND_INFO;
 import static dev.verbena.internal.calls.SendWorkRequest.BIND_KEY;
@@ -123,13 +122,27 @@ public final class ListedSendCalls {
   }
 
   /**
-   * Posts requests of operations that the queue pair was created for.
+   * Posts the longest of the ranges {@code count}, {@code count / 2}, ... that fits into the queue:
+   * {@code ibv_wr_complete} posts all requests or none.
    *
-   * @param first the first request of the array
+   * @param first the first request of the array, all of operations that the queue pair was created
+   *     for
    * @param count the number of requests
-   * @return the errno of {@code ibv_wr_complete}; unless it is 0, no request was posted
+   * @return the number of requests that were posted; or, if none was, the errno of {@code
+   *     ibv_wr_complete} as a negative number
    */
   public int post(long first, int count) {
+    int posted = count;
+    int errno = Math.abs(postAll(first, posted));
+    while (errno == Errno.ENOMEM && posted > 1) {
+      posted /= 2;
+      errno = Math.abs(postAll(first, posted));
+    }
+    return errno == 0 ? posted : -errno;
+  }
+
+  /** Returns the errno of {@code ibv_wr_complete}; unless it is 0, no request was posted. */
+  private int postAll(long first, int count) {
     // Never critical: it waits for the lock that another thread may keep at a safepoint. The other
     // functions take no lock.
     StackSpace.requireForCall();

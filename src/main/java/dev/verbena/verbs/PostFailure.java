@@ -4,22 +4,40 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.life.Core;
 
-/** Interprets the result of a function that posts a list of requests, if it is not 0. */
+/** Interprets the result of the function that posts lists of requests to a queue, if not 0. */
 final class PostFailure {
-  private PostFailure() {}
+  /** Looks for a cause of a failed post that the C function does not report. */
+  interface Check {
+    /**
+     * Throws an exception if there is such a cause.
+     *
+     * @param function the name of the C function
+     * @param errno its result
+     */
+    void check(String function, int errno);
+  }
+
+  private final Core queue;
+  private final String function;
+  private final Check check;
+
+  PostFailure(Core queue, String function, Check check) {
+    this.queue = queue;
+    this.function = function;
+    this.check = check;
+  }
 
   /**
    * Returns the number of requests that were posted of a range that was not posted completely.
    *
-   * @param function the C function
-   * @param result its result, an errno
-   * @param list the list, which has read {@code bad_wr}
+   * @param result the result of the function, an errno
    * @return the number, if the queue is full
    * @throws VerbsException if the post failed for another reason
    */
-  static int posted(
-      String function, int result, Core queue, RequestList list, int from, int count) {
+  int posted(int result, RequestList list, int from, int count) {
     int errno = Math.abs(result); // Some providers return a negative value.
+    list.readBadRequest(from, count);
+    check.check(function, errno);
     int bad = list.badRequest();
     if (bad < 0) {
       throw new VerbsException(

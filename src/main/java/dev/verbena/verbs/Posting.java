@@ -5,13 +5,15 @@ import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.DcTargetCalls;
+import dev.verbena.internal.ListedSendCalls;
+import dev.verbena.internal.Mlx5dv;
 import dev.verbena.internal.calls.ExtendedQueuePairCalls;
 import dev.verbena.internal.calls.PostingStart;
 import dev.verbena.internal.life.OpenSection;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.values.FlushPlacement;
 import dev.verbena.values.QueuePairState;
-import dev.verbena.values.SendOperation;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.values.WorkRequestOpcode;
 import java.lang.foreign.MemorySegment;
 import java.util.Set;
@@ -43,25 +45,37 @@ public final class Posting implements AutoCloseable {
   private final OpenSection section;
   private final PostingRequest request;
 
+  /** Posts lists instead of {@code ibv_post_send}, whose structs lack what the requests have. */
+  private final @Nullable ListedSendCalls listed;
+
   /** Null: {@code ibv_wr_start} starts a posting. */
   private final @Nullable PostingStart start;
 
   /** Whether C has a posting: not if the queue was full. */
   private boolean isStarted;
 
-  Posting(
-      QueuePair queuePair,
-      long qpEx,
-      RequestList.Limits limits,
-      Set<SendOperation> operations,
-      @Nullable DcTargetCalls targets,
-      @Nullable PostingStart start) {
+  Posting(QueuePair queuePair, RequestList.Limits limits) {
+    Context context = queuePair.context();
+    long address = queuePair.address();
+    long qpEx = context.verbs().ibv_qp_to_qp_ex(address);
+    DcTargetCalls targets =
+        limits.type() == QueuePairType.DC_INITIATOR
+            ? new DcTargetCalls(context.provider().library(Mlx5dv.class), qpEx)
+            : null;
     this.queuePair = queuePair;
-    this.start = start;
+    this.start = context.provider().postingStart(address, qpEx);
+    this.listed =
+        limits.type().isPostedByBuilders()
+            ? new ListedSendCalls(qpEx, targets, start, context.linking().isCritical())
+            : null;
     this.section = new OpenSection("posting", queuePair.core, this::close);
-    this.calls = new ExtendedQueuePairCalls(qpEx, NativeFlag.mask(operations));
-    this.request = new PostingRequest(this, queuePair, limits, operations, calls, targets);
-    queuePair.context().criticalCalls().end();
+    this.calls = new ExtendedQueuePairCalls(qpEx, NativeFlag.mask(limits.operations()));
+    this.request = new PostingRequest(this, queuePair, limits, calls, targets);
+    context.criticalCalls().end();
+  }
+
+  @Nullable ListedSendCalls listed() {
+    return listed;
   }
 
   Posting start() {
@@ -296,15 +310,25 @@ public final class Posting implements AutoCloseable {
     } finally {
       section.release();
     }
-    if (errno == 0) {
-      return requests;
-    }
-    queuePair.requireReached(QueuePairState.RTS, "ibv_wr_complete", errno);
+    return errno == 0 ? requests : notPosted(errno, requests);
+  }
+
+  /** Returns 0 if the queue is full, or throws an exception, after none of some were posted. */
+  int notPosted(int errno, int requests) {
+    queuePair.transitions.requireReached(QueuePairState.RTS, "ibv_wr_complete", errno);
     if (errno == Errno.ENOMEM || errno == Errno.ENOSPC) { // ENOSPC is librxe's error.
       return 0;
     }
     throw new VerbsException(
-        "ibv_wr_complete", errno, requests + " requests on " + queuePair + ", none was posted");
+        "ibv_wr_complete",
+        errno,
+        requests
+            + " requests on "
+            + queuePair
+            + ", none was posted"
+            + (queuePair.type() == QueuePairType.SRD
+                ? ": RDMA operations have one SGE, and inline data only with the flag INLINE_WRITE"
+                : ""));
   }
 
   /**

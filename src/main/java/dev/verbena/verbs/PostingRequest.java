@@ -18,7 +18,6 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.values.FlushPlacement;
 import dev.verbena.values.MemoryWindowType;
 import dev.verbena.values.QueuePairType;
-import dev.verbena.values.SendOperation;
 import dev.verbena.values.WorkRequestOpcode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -44,7 +43,6 @@ public final class PostingRequest {
   private final Posting posting;
   private final QueuePair queuePair;
   private final RequestList.Limits limits;
-  private final Set<SendOperation> operations;
   private final Set<WorkRequestOpcode> opcodes = EnumSet.noneOf(WorkRequestOpcode.class);
   private final ExtendedQueuePairCalls calls;
   private final DataPathUser user = new DataPathUser(this);
@@ -87,17 +85,15 @@ public final class PostingRequest {
       Posting posting,
       QueuePair queuePair,
       RequestList.Limits limits,
-      Set<SendOperation> operations,
       ExtendedQueuePairCalls calls,
       @Nullable DcTargetCalls targets) {
     this.posting = posting;
     this.queuePair = queuePair;
     this.limits = limits;
-    this.operations = operations;
     this.calls = calls;
     this.targets = targets;
     this.memory = new Block(SGES + limits.sges() * SGE);
-    operations.forEach(operation -> opcodes.add(WorkRequestOpcode.valueOf(operation.name())));
+    limits.operations().forEach(one -> opcodes.add(WorkRequestOpcode.valueOf(one.name())));
   }
 
   /** Returns the number of requests since {@link #reset}. */
@@ -153,7 +149,10 @@ public final class PostingRequest {
     }
     if (!opcodes.contains(next)) {
       throw new IllegalArgumentException(
-          next + " on a queue pair that was created with sendOperations(" + operations + ")");
+          next
+              + " on a queue pair that was created with sendOperations("
+              + limits.operations()
+              + ")");
     }
   }
 

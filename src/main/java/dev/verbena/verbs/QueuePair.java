@@ -1,6 +1,5 @@
 package dev.verbena.verbs;
 
-import dev.verbena.Errno;
 import dev.verbena.FlagSet;
 import dev.verbena.NativeFlag;
 import dev.verbena.RdmaTimeoutException;
@@ -10,24 +9,16 @@ import dev.verbena.address.QueuePairAddress;
 import dev.verbena.internal.BoundsChecks;
 import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.Codes;
-import dev.verbena.internal.DcTargetCalls;
 import dev.verbena.internal.Ece;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.ListedSendCalls;
-import dev.verbena.internal.Mlx5dv;
-import dev.verbena.internal.QueueMaker;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.calls.NativeQueuePairCalls;
-import dev.verbena.internal.calls.PostingStart;
 import dev.verbena.internal.calls.QueuePairCalls;
 import dev.verbena.internal.foreign.Memory;
-import dev.verbena.internal.host.Linking;
-import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.DataPathEntry;
 import dev.verbena.raw.ibv_qp;
-import dev.verbena.raw.ibv_qp_attr;
-import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.raw.ibv_qp_open_attr;
 import dev.verbena.raw.ibv_qp_rate_limit_attr;
 import dev.verbena.raw.rdma_h;
@@ -45,9 +36,7 @@ import dev.verbena.values.SendOperation;
 import dev.verbena.values.WorkRequestOpcode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.ref.Reference;
 import java.time.Duration;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -78,28 +67,16 @@ import org.jspecify.annotations.Nullable;
  * See {@code ibv_create_qp(3)}, {@code ibv_modify_qp(3)} and {@code ibv_post_send(3)}.
  */
 public final class QueuePair extends Resource implements ReceiveQueue {
-  private static final long STATE = ibv_qp.state$offset();
-
-  /** What {@code ibv_query_qp} returns of a DC target; it fails if it is asked for more. */
-  private static final Set<QueuePairAttribute> OF_TARGETS =
-      Set.of(
-          QueuePairAttribute.STATE,
-          QueuePairAttribute.ACCESS_FLAGS,
-          QueuePairAttribute.PKEY_INDEX,
-          QueuePairAttribute.PORT,
-          QueuePairAttribute.AV,
-          QueuePairAttribute.PATH_MTU,
-          QueuePairAttribute.MIN_RNR_TIMER);
-
   private final Context context;
   private final @Nullable ProtectionDomain domain;
   private final QueuePairType type;
   private final QueuePairCapacity capacity;
-  private final Set<SendOperation> sendOperations;
-  private final MulticastGroups groups;
   private final QueuePairCalls calls;
+  private final MulticastGroups groups;
+  final Transitions transitions;
   private final QueuePairSetup setup = new QueuePairSetup(this);
   private final RequestList.Limits sends;
+  private final PostFailure sendFailure;
   private final boolean sendsItself;
 
   /** That of a DC target changes once, from 0: the device assigns it at the transition to RTR. */
@@ -110,7 +87,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   private final @Nullable Posting posting;
 
-  /** Posts lists instead of {@code ibv_post_send}, whose structs lack what the requests have. */
+  /** That of the posting, for the data path. */
   private final @Nullable ListedSendCalls listed;
 
   /**
@@ -136,32 +113,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     return new QueuePairBuilder(domain);
   }
 
-  /**
-   * Returns a queue pair that C code created, for example librdmacm, and that another function
-   * destroys, also if this fails.
-   *
-   * @param domain the protection domain of the queue pair
-   * @param capacity the capacity of its queues
-   * @param maker returns the {@code struct ibv_qp}, and destroys it
-   * @param parents the objects that must be closed after the queue pair
-   * @return the queue pair, to be closed
-   * @hidden
-   */
-  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot make the argument.
-  public static QueuePair adopt(
-      ProtectionDomain domain,
-      QueuePairCapacity capacity,
-      QueueMaker maker,
-      List<Resource> parents) {
-    return Core.adopt(
-        parents,
-        maker.creation().applyAsLong(0),
-        maker.destruction(),
-        core -> new QueuePair(core, domain.context(), domain, capacity));
-  }
-
   /** A queue pair that C code created, without a send queue of {@code ibv_wr_*}. */
-  private QueuePair(
+  QueuePair(
       Core core, Context context, @Nullable ProtectionDomain domain, QueuePairCapacity capacity) {
     this(
         core,
@@ -200,16 +153,21 @@ public final class QueuePair extends Resource implements ReceiveQueue {
             ? driverType
             : Codes.of(QueuePairType.class, code, QueuePairType.DRIVER);
     this.capacity = capacity;
-    this.sendOperations = sendOperations;
-    this.groups = new MulticastGroups(context.verbs(), address);
     this.number = ibv_qp.qp_num(qp);
     this.calls = calls;
+    this.groups = new MulticastGroups(this);
+    this.transitions = new Transitions(this, calls);
     core.wrapDestruction(destroy -> groups.leaveAndThen(() -> calls.destroy(destroy)));
     core.beforeClose(this::beforeClose);
     long root = domain == null ? 0 : domain.root();
     this.sends =
         new RequestList.Limits(
             core, root, type, sendOperations, capacity.sendSges(), capacity.maxInlineData());
+    this.sendFailure =
+        new PostFailure(
+            core,
+            "ibv_post_send",
+            (function, errno) -> transitions.requireReached(QueuePairState.RTS, function, errno));
     this.sendsItself =
         !spreads && ibv_qp.send_cq(qp).address() != 0 && type != QueuePairType.DC_TARGET;
     boolean receivesItself =
@@ -225,24 +183,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
                 RequestList.Limits.ofReceives(core, root, capacity.receiveSges()),
                 "ibv_post_recv",
                 calls::ibv_post_recv,
-                (function, errno) -> requireReached(QueuePairState.INIT, function, errno))
+                (function, errno) ->
+                    transitions.requireReached(QueuePairState.INIT, function, errno))
             : null;
-    if (sendOperations.isEmpty()) {
-      this.posting = null;
-      this.listed = null;
-    } else {
-      long qpEx = context.verbs().ibv_qp_to_qp_ex(address);
-      PostingStart start = context.provider().postingStart(address, qpEx);
-      DcTargetCalls targets =
-          driverType == QueuePairType.DC_INITIATOR
-              ? new DcTargetCalls(context.provider().library(Mlx5dv.class), qpEx)
-              : null;
-      this.posting = new Posting(this, qpEx, sends, sendOperations, targets, start);
-      this.listed =
-          type.isPostedByBuilders()
-              ? new ListedSendCalls(qpEx, targets, start, context.linking().isCritical())
-              : null;
-    }
+    this.posting = sendOperations.isEmpty() ? null : new Posting(this, sends);
+    this.listed = posting == null ? null : posting.listed();
   }
 
   /**
@@ -276,14 +221,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   /**
    * Posts all send requests of a list: {@code ibv_post_send}, or on an SRD queue pair and on a DC
    * initiator {@code ibv_wr_start}, three {@code ibv_wr_*} functions for each request, and {@code
-   * ibv_wr_complete}.
+   * ibv_wr_complete}. It throws what {@link #post(SendList, int, int)} throws.
    *
    * @param list formatted send requests
    * @return the number of requests that were posted, from the first one on; less than all if the
    *     queue is full
-   * @throws dev.verbena.VerbsException if {@code ibv_post_send} fails for another reason; the
-   *     requests before the failed one were posted, and {@link RequestList#badRequest} returns its
-   *     index
    */
   @CheckReturnValue
   public int post(SendList list) {
@@ -325,42 +267,16 @@ public final class QueuePair extends Resource implements ReceiveQueue {
       }
       int errno = calls.ibv_post_send(list.chain(from, count), list.badRequestWord());
       list.memory.keep();
-      return errno == 0 ? count : posted(errno, list, from, count);
+      return errno == 0 ? count : sendFailure.posted(errno, list, from, count);
     } finally {
       entry.leave();
     }
   }
 
-  /**
-   * Posts the longest of the ranges {@code count}, {@code count / 2}, ... that fits into the queue:
-   * {@code ibv_wr_complete} posts all requests or none.
-   */
   private int postListed(SendList list, int from, int count) {
-    long first = list.chain(from, count);
-    int posted = count;
-    int errno = Math.abs(listed.post(first, posted));
-    while (errno == Errno.ENOMEM && posted > 1) {
-      posted /= 2;
-      errno = Math.abs(listed.post(first, posted));
-    }
+    int posted = listed.post(list.chain(from, count), count);
     list.memory.keep();
-    if (errno == 0) {
-      return posted;
-    }
-    requireReached(QueuePairState.RTS, "ibv_wr_complete", errno);
-    if (errno == Errno.ENOMEM) {
-      return 0;
-    }
-    throw new VerbsException(
-        "ibv_wr_complete",
-        errno,
-        count
-            + " requests on "
-            + this
-            + ", none was posted"
-            + (type == QueuePairType.SRD
-                ? ": RDMA operations have one SGE, and inline data only with the flag INLINE_WRITE"
-                : ""));
+    return posted > 0 ? posted : posting.notPosted(-posted, count);
   }
 
   /**
@@ -385,18 +301,10 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   /**
    * Posts a range of receive requests of a list: {@code ibv_post_recv}.
    *
-   * @param list receive requests
-   * @param from the index of the first request
-   * @param count the number of requests
-   * @return the number of requests that were posted, from the first one on; less than {@code count}
-   *     if the queue is full
-   * @throws IllegalArgumentException if a request does not suit the queue pair; nothing is posted
-   * @throws IllegalStateException if the queue pair or an object that a request names is closed, if
-   *     it uses a shared receive queue, or if its state does not allow receive requests; nothing is
-   *     posted
-   * @throws dev.verbena.VerbsException if {@code ibv_post_recv} fails for another reason; the
-   *     requests before the failed one were posted, and {@link RequestList#badRequest} returns its
-   *     index
+   * @throws IllegalArgumentException {@inheritDoc}
+   * @throws IllegalStateException {@inheritDoc}; the same if the queue pair uses a shared receive
+   *     queue, or if its state does not allow receive requests
+   * @throws VerbsException {@inheritDoc}
    */
   @Override
   @CheckReturnValue
@@ -416,28 +324,19 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     return number;
   }
 
-  /**
-   * Returns the transport service.
-   *
-   * @return the type of the queue pair
-   */
+  /** {@return the transport service} */
   public QueuePairType type() {
     return type;
   }
 
-  /**
-   * Returns the capacity of the send and receive queue.
-   *
-   * @return at least the capacity that was requested
-   */
+  /** {@return the capacity of the send and receive queue, at least that which was requested} */
   public QueuePairCapacity capacity() {
     return capacity;
   }
 
   /**
-   * Returns whether Java code posts to the queue pair: see {@link CompletionQueue.Builder#direct}.
-   *
-   * @return true if its completion queues are direct
+   * {@return whether Java code posts to the queue pair, as its completion queues are direct: see
+   * {@link CompletionQueue.Builder#direct}}
    */
   public boolean isDirect() {
     return calls.isDirect();
@@ -456,12 +355,11 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns the operations that can be posted through the {@code ibv_wr_*} interface.
-   *
-   * @return the operations that were selected at creation
+   * {@return the operations that were selected at creation, to be posted through the {@code
+   * ibv_wr_*} interface}
    */
   public Set<SendOperation> sendOperations() {
-    return sendOperations;
+    return sends.operations();
   }
 
   /** {@return the context of the queue pair} */
@@ -478,9 +376,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Returns the address of the queue pair, which the remote side needs to connect to it.
-   *
-   * @return the address, according to the settings of {@link #setup}
+   * {@return the address of the queue pair, which the remote side needs to connect to it, according
+   * to the settings of {@link #setup}}
    */
   public QueuePairAddress localAddress() {
     return setup.address();
@@ -554,22 +451,6 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /**
-   * Throws for libefa, which forgets its outstanding requests in state RESET: if their completions
-   * are polled afterwards, it writes outside its memory, and posts more than the queue holds. Also
-   * for SRD on a software device, as a program that does it would not run on an EFA.
-   */
-  private void requireResettable() {
-    if (storedState() != QueuePairState.RESET
-        && (type == QueuePairType.SRD
-            || Linking.driver(context.device().sysfsPath()).equals("efa"))) {
-      throw new IllegalStateException(
-          this
-              + " cannot be reset, as libefa would write outside its memory when completions of"
-              + " earlier requests are polled: close it and create another one");
-    }
-  }
-
-  /**
    * Ends all outstanding work: transitions the queue pair to ERR, as {@link #fail} does, and polls
    * its completion queues until each request that was posted has completed. Then the memory of the
    * requests can be used again, and the queue pair be reset or closed without losing a completion.
@@ -607,41 +488,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   public void modify(QueuePairAttributes attributes) {
     requireNoPosting();
-    QueuePairState to =
-        attributes.mask().contains(QueuePairAttribute.STATE) ? attributes.state() : null;
-    if (to == QueuePairState.RESET) {
-      requireNoCursor("resetting " + this);
-      requireResettable();
-    }
-    VerbsException failure = null;
-    Object begun = to == null ? null : FlightEvents.beginTransition();
-    QueuePairState from = begun == null ? null : storedState();
-    try {
-      core.whileOpen(
-          () -> {
-            context
-                .verbs()
-                .ibv_modify_qp(
-                    address(),
-                    attributes.segment().address(),
-                    (int) NativeFlag.mask(attributes.mask()));
-            if (to == QueuePairState.RESET) {
-              calls.wasReset();
-            }
-          });
-      if (type == QueuePairType.DC_TARGET) {
-        number = core.whileOpen(() -> ibv_qp.qp_num(Memory.at(address(), ibv_qp.sizeof())));
-      }
-    } catch (VerbsException e) {
-      failure = e;
-      throw new ModifyFailure(this, attributes).explain(e);
-    } finally {
-      FlightEvents.endTransition(begun, context.device(), number, type, from, to, failure);
-      Reference.reachabilityFence(attributes); // It owns the struct that C reads.
-    }
-    if (to == QueuePairState.RESET) {
-      setup.renew();
-    }
+    transitions.modify(attributes);
   }
 
   /**
@@ -649,10 +496,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * kernel does not query before RTR, that of its last transition}
    */
   public QueuePairState state() {
-    if (type == QueuePairType.DC_TARGET) {
-      return core.whileOpen(this::storedState);
-    }
-    return query(QueuePairAttribute.STATE).state();
+    return transitions.state();
   }
 
   /**
@@ -665,8 +509,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @throws IllegalStateException if it is not a UD queue pair
    */
   public void attachMulticast(Gid group, int lid) {
-    core.requireOpen();
-    core.whileOpen(() -> groups.attach(multicast(group), multicastLid(lid)));
+    core.whileOpen(() -> groups.attach(group, lid));
   }
 
   /**
@@ -677,30 +520,12 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @throws IllegalStateException if it is not a UD queue pair
    */
   public void detachMulticast(Gid group, int lid) {
-    core.requireOpen();
-    core.whileOpen(() -> groups.detach(multicast(group), multicastLid(lid)));
-  }
-
-  private Gid multicast(Gid group) {
-    if (type != QueuePairType.UD) {
-      throw new IllegalStateException(
-          "multicast requires a UD queue pair: " + this + " is " + type);
-    }
-    if (!group.isMulticast()) {
-      throw new IllegalArgumentException(group + " is not a multicast address of IPv6 or IPv4");
-    }
-    return group;
-  }
-
-  private static short multicastLid(int lid) {
-    return (short) Ranges.bits(lid, Short.SIZE, "a LID");
+    core.whileOpen(() -> groups.detach(group, lid));
   }
 
   /**
-   * Returns the options that the provider offers for enhanced connection establishment (ECE):
-   * {@code ibv_query_ece}.
-   *
-   * @return the options, to be sent to the remote side
+   * {@return the options that the provider offers for enhanced connection establishment (ECE), to
+   * be sent to the remote side: {@code ibv_query_ece}}
    */
   public EnhancedConnectionEstablishment enhancedConnection() {
     return Ece.get(
@@ -785,12 +610,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    *     query
    */
   public QueuePairAttributes query() {
-    if (type == QueuePairType.DC_TARGET) {
-      return query(OF_TARGETS);
-    }
-    EnumSet<QueuePairAttribute> all = EnumSet.allOf(QueuePairAttribute.class);
-    all.remove(QueuePairAttribute.RATE_LIMIT);
-    return query(all);
+    return transitions.query();
   }
 
   /**
@@ -799,29 +619,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * @param wanted the attributes; only these can be read from the result
    */
   public QueuePairAttributes query(QueuePairAttribute... wanted) {
-    return query(Set.of(wanted));
-  }
-
-  private QueuePairAttributes query(Set<QueuePairAttribute> wanted) {
-    if (type == QueuePairType.DC_TARGET && state() != QueuePairState.RTR) {
-      throw new IllegalStateException(
-          "%s is in state %s; the kernel queries a DC target in state RTR only"
-              .formatted(this, state()));
-    }
-    MemorySegment attr = ibv_qp_attr.allocate(Arena.ofAuto());
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment initAttr = ibv_qp_init_attr.allocate(arena);
-      core.whileOpen(
-          () ->
-              context
-                  .verbs()
-                  .ibv_query_qp(
-                      address(),
-                      attr.address(),
-                      (int) NativeFlag.mask(wanted),
-                      initAttr.address()));
-    }
-    return QueuePairAttributes.copyOf(attr, (int) NativeFlag.mask(wanted));
+    return transitions.query(Set.of(wanted));
   }
 
   /**
@@ -846,40 +644,9 @@ public final class QueuePair extends Resource implements ReceiveQueue {
     }
   }
 
-  /** Returns the state that {@code ibv_modify_qp} stores, which is not queried from the device. */
-  private QueuePairState storedState() {
-    return Codes.of(QueuePairState.class, Memory.getInt(address() + STATE), QueuePairState.UNKNOWN);
-  }
-
-  /** Returns the number of requests that were posted, or throws the exception of a failed post. */
-  private int posted(int result, SendList list, int from, int count) {
-    list.readBadRequest(from, count);
-    requireReached(QueuePairState.RTS, "ibv_post_send", Math.abs(result));
-    return PostFailure.posted("ibv_post_send", result, core, list, from, count);
-  }
-
-  /**
-   * Distinguishes work requests that were posted too early from those that do not fit into the
-   * queue. Providers return different errors for the former, and libmlx5 reports a full queue, for
-   * which a caller would wait forever. Uses the state that {@code ibv_modify_qp} stores and does
-   * not allocate: a full queue is not an exception.
-   *
-   * @param needed the first state that allows such work requests
-   * @param function the C function that was called
-   * @param errno its result
-   */
-  void requireReached(QueuePairState needed, String function, int errno) {
-    int state = Memory.getInt(address() + STATE);
-    if (state < needed.code()) {
-      throw new IllegalStateException(
-          "%s is in state %s, posting requires state %s (%s: %s)"
-              .formatted(
-                  this,
-                  Codes.of(QueuePairState.class, state, QueuePairState.UNKNOWN),
-                  needed,
-                  function,
-                  Errno.name(errno)));
-    }
+  /** The device assigns the number of a DC target at the transition to RTR. */
+  void readNumber() {
+    number = core.whileOpen(() -> ibv_qp.qp_num(Memory.at(address(), ibv_qp.sizeof())));
   }
 
   /**
@@ -897,7 +664,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   }
 
   /** Destroying or resetting a queue pair takes the locks of its completion queues. */
-  private void requireNoCursor(String action) {
+  void requireNoCursor(String action) {
     core.parents(CompletionQueue.class).forEach(queue -> queue.requireNoCursor(action));
   }
 

@@ -111,6 +111,30 @@ public final class QueuePairBuilder {
   }
 
   /**
+   * Returns a queue pair that C code created, for example librdmacm, and that another function
+   * destroys, also if this fails.
+   *
+   * @param domain the protection domain of the queue pair
+   * @param capacity the capacity of its queues
+   * @param maker returns the {@code struct ibv_qp}, and destroys it
+   * @param parents the objects that must be closed after the queue pair
+   * @return the queue pair, to be closed
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag"}) // Programs cannot make the argument.
+  public static QueuePair adopt(
+      ProtectionDomain domain,
+      QueuePairCapacity capacity,
+      QueueMaker maker,
+      List<Resource> parents) {
+    return Core.adopt(
+        parents,
+        maker.creation().applyAsLong(0),
+        maker.destruction(),
+        core -> new QueuePair(core, domain.context(), domain, capacity));
+  }
+
+  /**
    * Sets one completion queue for send and receive requests: {@code send_cq} and {@code recv_cq}.
    *
    * @param queue a completion queue of the same context

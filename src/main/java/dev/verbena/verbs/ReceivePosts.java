@@ -21,21 +21,9 @@ final class ReceivePosts {
     int post(long wr, long badWr);
   }
 
-  /** Looks for a cause of a failed post that the C function does not report. */
-  interface FailureCheck {
-    /**
-     * Throws an exception if there is such a cause.
-     *
-     * @param function the name of the C function
-     * @param errno its result
-     */
-    void check(String function, int errno);
-  }
-
   private final RequestList.Limits limits;
-  private final String name;
   private final Function function;
-  private final FailureCheck failures;
+  private final PostFailure failure;
 
   /**
    * Posts to a queue.
@@ -43,11 +31,10 @@ final class ReceivePosts {
    * @param limits the queue and its limits
    * @param name the name of the C function
    */
-  ReceivePosts(RequestList.Limits limits, String name, Function function, FailureCheck failures) {
+  ReceivePosts(RequestList.Limits limits, String name, Function function, PostFailure.Check check) {
     this.limits = limits;
-    this.name = name;
     this.function = function;
-    this.failures = failures;
+    this.failure = new PostFailure(limits.queue(), name, check);
   }
 
   /**
@@ -67,15 +54,9 @@ final class ReceivePosts {
       }
       int errno = function.post(list.chain(from, count), list.badRequestWord());
       list.memory.keep();
-      return errno == 0 ? count : posted(errno, list, from, count);
+      return errno == 0 ? count : failure.posted(errno, list, from, count);
     } finally {
       entry.leave();
     }
-  }
-
-  private int posted(int errno, ReceiveList list, int from, int count) {
-    list.readBadRequest(from, count);
-    failures.check(name, Math.abs(errno));
-    return PostFailure.posted(name, errno, limits.queue(), list, from, count);
   }
 }

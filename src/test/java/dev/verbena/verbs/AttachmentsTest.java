@@ -211,7 +211,7 @@ class AttachmentsTest extends FakeDeviceFixture {
   void removedGroupDoesNotKeepItsQueuePair() {
     QueuePair qp = queuePair(QueuePairType.UD);
     qp.attachMulticast(GROUP, 0);
-    new MulticastGroups(provider.verbs(), qp.segment().address()).detach(GROUP, (short) 0);
+    new MulticastGroups(qp).detach(GROUP, 0);
     qp.close();
     assertFalse(qp.isOpen());
   }
