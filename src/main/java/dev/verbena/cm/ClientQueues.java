@@ -12,11 +12,13 @@ import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.ReceiveList;
+import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The queue pair of a client, with one completion queue, and the memory for requests and answers.
@@ -64,8 +66,8 @@ final class ClientQueues {
     return waiter;
   }
 
-  /** Posts the request of a slot. */
-  void send(RequestSlot slot, MemorySegment request, boolean isLarge, int rkey) {
+  /** Posts the request of a slot, whose bytes the server reads if it is large. */
+  void send(RequestSlot slot, MemorySegment request, @Nullable RemoteMemory large) {
     long at = slot.index * stride;
     MemorySegment memory = requests.memory();
     long length = request.byteSize();
@@ -75,11 +77,11 @@ final class ClientQueues {
         at,
         slot.index,
         slot.sequence,
-        isLarge ? RequestFrame.LARGE_REQUEST : RequestFrame.REQUEST);
-    if (isLarge) {
-      length = RequestFrame.writeRemote(memory, at, request.address(), length, rkey);
-    } else {
+        large == null ? RequestFrame.REQUEST : RequestFrame.LARGE_REQUEST);
+    if (large == null) {
       MemorySegment.copy(request, 0, memory, at + RequestFrame.HEADER, length);
+    } else {
+      length = RequestFrame.writeRemote(memory, at, large.address(), large.length(), large.rkey());
     }
     sends
         .send(slot.index)

@@ -8,6 +8,7 @@ import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
@@ -195,7 +196,7 @@ public final class RequestClient implements AutoCloseable {
    * @throws InterruptedException if the thread is interrupted
    */
   public byte[] call(byte[] request, Duration timeout) throws InterruptedException {
-    RequestSlot slot = exchange(bytes(request), false, 0, timeout);
+    RequestSlot slot = exchange(bytes(request), null, timeout);
     try {
       return queues.answer(slot);
     } finally {
@@ -217,7 +218,7 @@ public final class RequestClient implements AutoCloseable {
    */
   public int call(MemorySegment request, MemorySegment answer, Duration timeout)
       throws InterruptedException {
-    return take(exchange(request, false, 0, timeout), answer);
+    return take(exchange(request, null, timeout), answer);
   }
 
   /**
@@ -240,12 +241,12 @@ public final class RequestClient implements AutoCloseable {
   public int call(
       MemoryRegion region, long offset, long length, MemorySegment answer, Duration timeout)
       throws InterruptedException {
-    Objects.checkFromIndexSize(offset, length, region.length());
+    long address = RemoteMemory.of(region).addressOf(offset, length);
     if (!region.domain().isOneWith(domain())) {
       throw new IllegalArgumentException(region + " is of another protection domain than " + this);
     }
-    MemorySegment large = region.memory().asSlice(offset, length);
-    return take(exchange(large, true, region.rkey(), timeout), answer);
+    RemoteMemory large = RemoteMemory.at(address, length, region.rkey());
+    return take(exchange(MemorySegment.NULL, large, timeout), answer);
   }
 
   /**
@@ -270,7 +271,7 @@ public final class RequestClient implements AutoCloseable {
     CompletableFuture<byte[]> future = new CompletableFuture<>();
     slot.deadline = start + nanos(timeout);
     slot.timeout = timeout;
-    send(slot, bytes, false, 0, null, future);
+    send(slot, bytes, null, null, future);
     if (submitted.getAndIncrement() == 0) {
       Thread.ofVirtual().name("answers of " + this).start(this::readForFutures);
     }
@@ -294,14 +295,13 @@ public final class RequestClient implements AutoCloseable {
   }
 
   /** Sends a request, and returns its slot with the answer, to be released. */
-  private RequestSlot exchange(MemorySegment request, boolean isLarge, int rkey, Duration timeout)
+  private RequestSlot exchange(
+      MemorySegment request, @Nullable RemoteMemory large, Duration timeout)
       throws InterruptedException {
-    if (!isLarge) {
-      requireFit(request);
-    }
+    requireFit(request);
     long start = System.nanoTime();
     RequestSlot slot = acquire(start, timeout);
-    send(slot, request, isLarge, rkey, Thread.currentThread(), null);
+    send(slot, request, large, Thread.currentThread(), null);
     try {
       await(slot, start, timeout);
       return slot;
@@ -353,15 +353,14 @@ public final class RequestClient implements AutoCloseable {
   private void send(
       RequestSlot slot,
       MemorySegment request,
-      boolean isLarge,
-      int rkey,
+      @Nullable RemoteMemory large,
       @Nullable Thread waiter,
       @Nullable CompletableFuture<byte[]> future) {
     boolean posted = false;
     lock.lock();
     try {
       if (!end.isKnown()) { // Otherwise endAll() has passed the slot.
-        queues.send(slot, request, isLarge, rkey);
+        queues.send(slot, request, large);
         sending++;
         posted = true;
         slot.uses = 2;

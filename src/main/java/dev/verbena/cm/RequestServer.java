@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.LeakReport;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.util.QueuePairMap;
@@ -204,10 +205,7 @@ public final class RequestServer implements AutoCloseable {
       long largest,
       Handler handler,
       @Nullable Executor executor) {
-    if (maxClients < 1) {
-      throw new IllegalArgumentException(
-          "maximum number of clients must be positive: " + maxClients);
-    }
+    var _ = Ranges.positive(maxClients, "maximum number of clients");
     Listener listener = Listener.open(local);
     try {
       return new RequestServer(listener, settings, maxClients, largest, handler, executor);

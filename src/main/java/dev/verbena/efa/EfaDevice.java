@@ -14,6 +14,7 @@ import dev.verbena.efa.EfaStructs.SqDepthAttr;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Libefa;
 import dev.verbena.internal.QueueMaker;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.life.Core;
 import dev.verbena.values.CompletionField;
 import dev.verbena.values.QueuePairType;
@@ -150,9 +151,10 @@ public final class EfaDevice {
       MemorySegment attr = EfaStructs.allocate(arena, SqDepthAttr.SIZE);
       boolean inlineWrite = Set.of(flags).contains(EfaQueuePairFlag.INLINE_WRITE);
       EfaStructs.putInt(attr, SqDepthAttr.FLAGS, inlineWrite ? 1 : 0);
-      EfaStructs.putInt(attr, SqDepthAttr.MAX_SEND_SGE, notNegative(sges));
+      EfaStructs.putInt(attr, SqDepthAttr.MAX_SEND_SGE, Ranges.notNegative(sges, "number of SGEs"));
       EfaStructs.putInt(attr, SqDepthAttr.MAX_RDMA_SGE, 1);
-      EfaStructs.putInt(attr, SqDepthAttr.MAX_INLINE_DATA, notNegative(inlineData));
+      EfaStructs.putInt(
+          attr, SqDepthAttr.MAX_INLINE_DATA, Ranges.notNegative(inlineData, "size of inline data"));
       return depth(
           "efadv_get_max_sq_depth",
           () -> libefa.efadv_get_max_sq_depth(address(context), attr.address(), SqDepthAttr.SIZE));
@@ -168,10 +170,7 @@ public final class EfaDevice {
    *     before rdma-core 63
    */
   public int maxReceiveRequests(int sges) {
-    if (sges < 1) {
-      throw new IllegalArgumentException(
-          "number of SGEs must be positive: " + sges); // libefa divides by it.
-    }
+    var _ = Ranges.positive(sges, "number of SGEs"); // libefa divides by it.
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = EfaStructs.allocate(arena, RqDepthAttr.SIZE);
       EfaStructs.putInt(attr, RqDepthAttr.MAX_RECV_SGE, sges);
@@ -191,13 +190,6 @@ public final class EfaDevice {
           "a number of SGEs or the inline data exceeds the limits of the device");
     }
     return depth[0];
-  }
-
-  private static int notNegative(int value) {
-    if (value < 0) {
-      throw new IllegalArgumentException("value must not be negative: " + value);
-    }
-    return value;
   }
 
   /**

@@ -1,6 +1,7 @@
 package dev.verbena.flow;
 
 import dev.verbena.NativeFlag;
+import dev.verbena.internal.Ranges;
 import dev.verbena.raw.ib_uverbs_flow_action_esp;
 import dev.verbena.raw.ib_uverbs_flow_action_esp_encap;
 import dev.verbena.raw.ib_uverbs_flow_action_esp_keymat_aes_gcm;
@@ -130,10 +131,7 @@ public final class EspTransform {
    * @return this
    */
   public EspTransform replayWindow(int size) {
-    if (size < 1) {
-      throw new IllegalArgumentException("size of the replay window must be positive: " + size);
-    }
-    this.replayWindow = size;
+    this.replayWindow = Ranges.positive(size, "size of the replay window");
     return this;
   }
 

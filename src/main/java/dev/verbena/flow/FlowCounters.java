@@ -3,6 +3,7 @@ package dev.verbena.flow;
 import dev.verbena.NativeConstant;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_counter_attach_attr;
 import dev.verbena.raw.ibv_counters_init_attr;
@@ -93,9 +94,7 @@ public final class FlowCounters extends Resource {
   }
 
   private void attach(Counted counted, int index, long flow) {
-    if (index < 0) {
-      throw new IllegalArgumentException("index of a counter must not be negative: " + index);
-    }
+    var _ = Ranges.notNegative(index, "index of a counter");
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_counter_attach_attr.allocate(arena);
       ibv_counter_attach_attr.counter_desc(attr, counted.code());

@@ -1,6 +1,6 @@
 package dev.verbena.internal;
 
-/** Range checks of values that C would truncate to the width of a field. */
+/** Range checks of values, such as those that C would truncate to the width of a field. */
 public final class Ranges {
   private Ranges() {}
 
@@ -16,6 +16,27 @@ public final class Ranges {
           what + " must be 0 to " + ((1 << bits) - 1) + ": " + Integer.toUnsignedString(value));
     }
     return value;
+  }
+
+  /** Throws {@link IllegalArgumentException} unless a number is positive; returns it. */
+  public static int positive(int number, String what) {
+    return (int) positive((long) number, what);
+  }
+
+  /** Throws {@link IllegalArgumentException} unless a number is positive; returns it. */
+  public static long positive(long number, String what) {
+    if (number < 1) {
+      throw new IllegalArgumentException(what + " must be positive: " + number);
+    }
+    return number;
+  }
+
+  /** Throws {@link IllegalArgumentException} if a number is negative; returns it. */
+  public static int notNegative(int number, String what) {
+    if (number < 0) {
+      throw new IllegalArgumentException(what + " must not be negative: " + number);
+    }
+    return number;
   }
 
   /**

@@ -41,9 +41,7 @@ public final class RateLimit {
    *     default
    */
   public RateLimit withMaxBurst(int bytes) {
-    if (bytes < 0) {
-      throw new IllegalArgumentException("maximum burst size must not be negative: " + bytes);
-    }
+    var _ = Ranges.notNegative(bytes, "maximum burst size");
     return new RateLimit(kilobitsPerSecond, bytes, typicalPacketSize);
   }
 

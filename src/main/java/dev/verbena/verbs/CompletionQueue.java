@@ -7,6 +7,7 @@ import dev.verbena.internal.BoundsChecks;
 import dev.verbena.internal.DirectPath;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.QueueMaker;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.calls.CompletionQueueCalls;
 import dev.verbena.internal.calls.NativeCompletionQueueCalls;
 import dev.verbena.internal.foreign.Memory;
@@ -132,11 +133,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
     private boolean isDirect;
 
     Builder(Context context, int entries) {
-      if (entries < 1) {
-        throw new IllegalArgumentException("number of entries must be positive: " + entries);
-      }
       this.context = context;
-      this.entries = entries;
+      this.entries = Ranges.positive(entries, "number of entries");
     }
 
     /**
@@ -487,9 +485,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
    * @throws VerbsException EOPNOTSUPP if the queue is direct
    */
   public void resize(int entries) {
-    if (entries < 1) {
-      throw new IllegalArgumentException("number of entries must be positive: " + entries);
-    }
+    var _ = Ranges.positive(entries, "number of entries");
     requireNotDirect();
     try {
       core.whileOpen(

@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.FlagSet;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.BoundsChecks;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.foreign.Block;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.jfr.FlightEvents;
@@ -68,10 +69,7 @@ public final class Completions {
    * @param capacity the maximum number of completions of one poll
    */
   public Completions(int capacity) {
-    if (capacity < 1) {
-      throw new IllegalArgumentException("number of completions must be positive: " + capacity);
-    }
-    this.capacity = capacity;
+    this.capacity = Ranges.positive(capacity, "number of completions");
     this.memory = new Block(capacity * SIZE);
     this.address = memory.address(0);
   }

@@ -11,6 +11,7 @@ import dev.verbena.internal.Explanation;
 import dev.verbena.internal.NoDevice;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.host.SystemFiles;
@@ -253,9 +254,7 @@ public final class Device {
   }
 
   static Context importContext(Provider provider, int descriptor) {
-    if (descriptor < 0) {
-      throw new IllegalArgumentException("file descriptor must not be negative: " + descriptor);
-    }
+    var _ = Ranges.notNegative(descriptor, "file descriptor");
     // C closes what it is given: with the context, and after some failures, but not after others.
     return Context.imported(provider, FileDescriptors.duplicate(descriptor));
   }

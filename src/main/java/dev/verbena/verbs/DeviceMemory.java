@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.foreign.KeptMemory;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Segments;
@@ -62,9 +63,7 @@ public final class DeviceMemory extends Resource {
    * @return the memory, to be closed
    */
   public static DeviceMemory allocate(Context context, long length, long alignment) {
-    if (length < 1) {
-      throw new IllegalArgumentException("length must be positive: " + length);
-    }
+    var _ = Ranges.positive(length, "length");
     if (Long.bitCount(alignment) != 1 || Long.numberOfTrailingZeros(alignment) == MAX_LOG) {
       throw new IllegalArgumentException("alignment must be a power of two: " + alignment);
     }
@@ -99,9 +98,7 @@ public final class DeviceMemory extends Resource {
    *     process
    */
   public static DeviceMemory importFrom(Context context, int handle, long length) {
-    if (length < 1) {
-      throw new IllegalArgumentException("length must be positive: " + length);
-    }
+    var _ = Ranges.positive(length, "length");
     return Core.make(
         List.of(context),
         () -> context.verbs().ibv_import_dm(context.address(), handle),

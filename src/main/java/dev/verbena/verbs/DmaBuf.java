@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.io.FileDescriptors;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.IntToLongFunction;
@@ -37,10 +38,7 @@ public final class DmaBuf implements AutoCloseable {
    * @return the buffer, to be closed
    */
   public static DmaBuf of(int descriptor) {
-    if (descriptor < 0) {
-      throw new IllegalArgumentException("file descriptor must not be negative: " + descriptor);
-    }
-    return new DmaBuf(descriptor);
+    return new DmaBuf(Ranges.notNegative(descriptor, "file descriptor"));
   }
 
   /**

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.NativeConstant;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_dmah_init_attr;
 import dev.verbena.raw.rdma_h;
@@ -73,10 +74,7 @@ public final class DmaHandle extends Resource {
      * @return this
      */
     public Builder cpu(int cpu) {
-      if (cpu < 0) {
-        throw new IllegalArgumentException("processor number must not be negative: " + cpu);
-      }
-      this.cpu = cpu;
+      this.cpu = Ranges.notNegative(cpu, "processor number");
       mask |= rdma_h.IBV_DMAH_INIT_ATTR_MASK_CPU_ID();
       return this;
     }

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.foreign.MappedMemory;
 import dev.verbena.internal.foreign.OwnMemory;
 import dev.verbena.internal.rules.AccessRules;
@@ -34,11 +35,8 @@ public final class MemoryAllocation {
 
   MemoryAllocation(ProtectionDomain domain, long size) {
     domain.core.requireOpen();
-    if (size < 1) {
-      throw new IllegalArgumentException("the size of a memory region must be positive: " + size);
-    }
     this.domain = domain;
-    this.size = size;
+    this.size = Ranges.positive(size, "the size of a memory region");
   }
 
   /**

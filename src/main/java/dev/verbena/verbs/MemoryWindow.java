@@ -127,9 +127,8 @@ public final class MemoryWindow extends Resource {
   public void bind(QueuePair queuePair, long id, WindowBinding binding) {
     requireType(MemoryWindowType.TYPE_1);
     requireSameDomain(binding.region(), binding.region().domain());
-    post(queuePair, id, binding);
+    post(queuePair, id, binding, domain, binding.region());
     region = binding.region();
-    core.moveTo(domain, region);
   }
 
   /**
@@ -146,12 +145,11 @@ public final class MemoryWindow extends Resource {
       throw new IllegalStateException(this + " is not bound");
     }
     // libibverbs also accepts a binding without a region, but librxe dereferences its NULL pointer.
-    post(queuePair, id, new WindowBinding(region, 0, 0, Set.of()));
+    post(queuePair, id, new WindowBinding(region, 0, 0, Set.of()), domain);
     region = null;
-    core.moveTo(domain);
   }
 
-  private void post(QueuePair queuePair, long id, WindowBinding binding) {
+  private void post(QueuePair queuePair, long id, WindowBinding binding, Resource... parents) {
     requireSameDomain(queuePair, queuePair.domain());
     queuePair.requireSendQueue();
     queuePair.requireNoPosting();
@@ -160,7 +158,12 @@ public final class MemoryWindow extends Resource {
       ibv_mw_bind.wr_id(bind, id);
       ibv_mw_bind.send_flags(bind, rdma_h.IBV_SEND_SIGNALED());
       binding.writeTo(ibv_mw_bind.bind_info(bind));
-      Core.whileOpen(List.of(queuePair, this, binding.region()), () -> queuePair.bind(this, bind));
+      Core.whileOpen(
+          List.of(queuePair, this, binding.region()),
+          () -> {
+            queuePair.bind(this, bind);
+            core.moveTo(parents);
+          });
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.NativeFlag;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.foreign.KeptMemory;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.life.Core;
@@ -38,9 +39,7 @@ public final class ProviderBuffer extends Resource {
    * @return the buffer, to be closed
    */
   public static ProviderBuffer allocate(ProtectionDomain domain, long size) {
-    if (size < 1) {
-      throw new IllegalArgumentException("size of the buffer must be positive: " + size);
-    }
+    var _ = Ranges.positive(size, "size of the buffer");
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment buffer = arena.allocate(ValueLayout.JAVA_LONG);
       Arena lifetime = Arena.ofShared();

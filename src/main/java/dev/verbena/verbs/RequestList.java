@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.internal.BoundsChecks;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.foreign.Block;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.life.Core;
@@ -71,13 +72,8 @@ public abstract class RequestList {
   final DataPathUser user = new DataPathUser(this);
 
   RequestList(int requests, int maxSges, long requestSize, long extra, int others) {
-    if (requests < 1) {
-      throw new IllegalArgumentException("number of requests must be positive: " + requests);
-    }
-    if (maxSges < 0) {
-      throw new IllegalArgumentException("number of SGEs must not be negative: " + maxSges);
-    }
-    this.maxSges = maxSges;
+    var _ = Ranges.positive(requests, "number of requests");
+    this.maxSges = Ranges.notNegative(maxSges, "number of SGEs");
     this.requestShift = Long.numberOfTrailingZeros(requestSize);
     requireArray(requests, (long) maxSges + others);
     int allSges = requests * maxSges;

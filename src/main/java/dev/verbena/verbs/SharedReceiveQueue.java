@@ -7,6 +7,7 @@ import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.DirectPath;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.QueueMaker;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.calls.NativeSharedReceiveQueueCalls;
 import dev.verbena.internal.calls.SharedReceiveQueueCalls;
@@ -114,14 +115,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
 
     private Builder(ProtectionDomain domain, int requests) {
       this.domain = domain;
-      this.requests = positive("receive requests", requests);
-    }
-
-    private static int positive(String what, int number) {
-      if (number < 1) {
-        throw new IllegalArgumentException("number of " + what + " must be positive: " + number);
-      }
-      return number;
+      this.requests = Ranges.positive(requests, "number of receive requests");
     }
 
     /**
@@ -132,7 +126,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      * @return this
      */
     public Builder maxSges(int sges) {
-      this.maxSges = positive("SGEs", sges);
+      this.maxSges = Ranges.positive(sges, "number of SGEs");
       return this;
     }
 
@@ -173,7 +167,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      * @return this
      */
     public Builder maxTags(int tags) {
-      this.maxTags = positive("tags", tags);
+      this.maxTags = Ranges.positive(tags, "number of tags");
       return this;
     }
 
@@ -185,7 +179,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      * @return this
      */
     public Builder maxTagOperations(int operations) {
-      this.maxOperations = positive("tag operations", operations);
+      this.maxOperations = Ranges.positive(operations, "number of tag operations");
       return this;
     }
 
@@ -346,7 +340,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    * @throws VerbsException if the device cannot resize the queue, or not to this number
    */
   public void resize(int requests) {
-    Builder.positive("receive requests", requests);
+    var _ = Ranges.positive(requests, "number of receive requests");
     modify(new SharedReceiveQueueAttributes(requests, 0, 0), rdma_h.IBV_SRQ_MAX_WR());
   }
 
@@ -359,9 +353,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
    * @throws VerbsException if the limit exceeds the capacity of the queue
    */
   public void limit(int limit) {
-    if (limit < 0) {
-      throw new IllegalArgumentException("limit must not be negative: " + limit);
-    }
+    var _ = Ranges.notNegative(limit, "limit");
     modify(new SharedReceiveQueueAttributes(0, 0, limit), rdma_h.IBV_SRQ_LIMIT());
   }
 

@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.Codes;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.calls.WorkQueueCalls;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.life.Core;
@@ -96,7 +97,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
      * @return this
      */
     public Builder maxRequests(int requests) {
-      this.requests = positive("requests", requests);
+      this.requests = Ranges.positive(requests, "number of requests");
       return this;
     }
 
@@ -107,15 +108,8 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
      * @return this
      */
     public Builder maxSges(int sges) {
-      this.sges = positive("SGEs", sges);
+      this.sges = Ranges.positive(sges, "number of SGEs");
       return this;
-    }
-
-    private static int positive(String what, int number) {
-      if (number < 1) {
-        throw new IllegalArgumentException("number of " + what + " must be positive: " + number);
-      }
-      return number;
     }
 
     /**

@@ -2,14 +2,20 @@ package dev.verbena.cm;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.soft.SoftInternals;
 import dev.verbena.soft.SoftNetwork;
+import dev.verbena.testing.Await;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.DeviceMemory;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
-/** Virtual threads that spin, and so occupy all carriers, do not stop the library. */
+/** Virtual threads that occupy all carriers do not stop the library. */
 class OccupiedCarriersTest {
   private static final int CARRIERS =
       Integer.getInteger(
@@ -58,6 +64,25 @@ class OccupiedCarriersTest {
       } finally {
         ended = true;
       }
+    }
+  }
+
+  /** Those that C called back keep their carriers while they wait for the network. */
+  @Test
+  void virtualThreadsShareADeviceWhoseNetworkIsBusy() throws Exception {
+    try (SoftNetwork network = SoftNetwork.create();
+        Context context = network.addDevice("soft0", InetAddress.getByName("10.77.0.1")).open()) {
+      SoftInternals busy = new SoftInternals(network);
+      busy.hold();
+      List<Thread> waiting = new ArrayList<>();
+      waiting.add(Thread.ofVirtual().start(context::allocateProtectionDomain));
+      Await.waits(waiting.getFirst());
+      for (int i = 0; i < CARRIERS; i++) {
+        waiting.add(Thread.ofVirtual().start(() -> DeviceMemory.allocate(context, 8)));
+        Await.waits(waiting.getLast());
+      }
+      busy.release();
+      Await.until("the end of all", () -> waiting.stream().noneMatch(Thread::isAlive));
     }
   }
 }

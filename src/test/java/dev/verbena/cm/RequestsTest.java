@@ -236,6 +236,11 @@ class RequestsTest {
     assertThrows(
         IndexOutOfBoundsException.class, () -> client.call(region, 1, 2 << 20, answer, SOON));
     assertEquals(8, client.call(region, 0, 1, answer, SOON));
+    MemoryRegion zeroBased =
+        client.domain().allocateMemory(64, AccessFlag.REMOTE_READ, AccessFlag.ZERO_BASED);
+    zeroBased.memory().set(ValueLayout.JAVA_BYTE, 15, (byte) 7);
+    assertEquals(8, client.call(zeroBased, 0, 16, answer, SOON));
+    assertEquals(16 << 8 | 7, answer.get(ValueLayout.JAVA_LONG_UNALIGNED, 0));
   }
 
   @Test

@@ -2,6 +2,7 @@ package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -21,6 +22,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -67,8 +69,12 @@ class CmFaultsTest {
 
   /** An identifier that has resolved the way to a listener. */
   private ConnectionId client(ConnectionId listener) throws Exception {
-    ConnectionId client = active.createId(listener.portSpace());
-    client.resolveAddress(null, listener.localAddress().orElseThrow(), LONG);
+    return client(listener.portSpace(), listener.localAddress().orElseThrow());
+  }
+
+  private ConnectionId client(PortSpace space, InetSocketAddress listener) throws Exception {
+    ConnectionId client = active.createId(space);
+    client.resolveAddress(null, listener, LONG);
     next(active, EventType.ADDR_RESOLVED);
     client.resolveRoute(LONG);
     next(active, EventType.ROUTE_RESOLVED);
@@ -216,10 +222,33 @@ class CmFaultsTest {
     network.faults().fail("ibv_alloc_pd", 1, Errno.ENOMEM);
     client.resolveAddress(
         null, new InetSocketAddress(InetAddress.ofLiteral("10.77.0.2"), 7471), LONG);
-    VerbsException e = assertThrows(VerbsException.class, () -> active.poll(LONG));
-    assertEquals(Errno.ENOMEM, e.errno());
+    assertEquals(-1, next(active, EventType.ADDR_ERROR).status());
     Thread closing = Thread.ofPlatform().daemon().start(client::close);
     Await.until("the identifier is closed", () -> !closing.isAlive());
+  }
+
+  @Test
+  void aRequestForWhichNoDomainCanBeAllocatedIsRejected() throws Exception {
+    InetAddress any = InetAddress.ofLiteral("0.0.0.0"); // No device is open for it.
+    ConnectionId listener = passive.createId(PortSpace.TCP);
+    listener.bind(new InetSocketAddress(any, 7471));
+    listener.listen(1);
+    ConnectionId client =
+        client(PortSpace.TCP, new InetSocketAddress(InetAddress.ofLiteral("10.77.0.2"), 7471));
+    network.faults().fail("ibv_alloc_pd", 1, Errno.ENOMEM);
+    client.connect();
+    AtomicReference<ConnectionEvent> end = new AtomicReference<>();
+    Await.until(
+        "an event of the client",
+        () -> {
+          assertNull(passive.poll(), "an event of the request");
+          end.set(active.poll());
+          return end.get() != null;
+        });
+    assertEquals(EventType.REJECTED, end.get().type());
+    client.close();
+    listener.close();
+    assertEquals(Map.of("event channel", 2), network.openObjects());
   }
 
   /** The completion queues have no owner yet when another thread begins to close. */

@@ -1,15 +1,21 @@
 package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import dev.verbena.fake.FakeProvider;
+import dev.verbena.testing.Await;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.MemoryWindowType;
 import dev.verbena.values.QueuePairType;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -87,6 +93,34 @@ class ControlCallsBesideCloseTest {
       begun.await();
       object.close();
       assertEquals(object + " is closed", caller.get());
+    }
+  }
+
+  /** A region whose close begins during a binding, as another thread does. */
+  public static final class ClosingDuringBinding {
+    private Thread closer;
+
+    public int bind_mw(long queuePair, long window, long binding) {
+      closer.start();
+      Await.waits(closer);
+      return 0;
+    }
+  }
+
+  @Test
+  void aWindowThatIsBoundMeanwhileIsClosedBeforeItsRegion() throws Exception {
+    ClosingDuringBinding closing = new ClosingDuringBinding();
+    try (Context open = FakeDevices.of(new FakeProvider().play(closing)).open();
+        ProtectionDomain pd = open.allocateProtectionDomain();
+        CompletionQueue cq = open.createCompletionQueue(16);
+        QueuePair poster = QueuePair.builder(pd, QueuePairType.RC).completions(cq).create()) {
+      MemoryRegion region = pd.allocateMemory(8, AccessFlag.MW_BIND);
+      MemoryWindow window = MemoryWindow.allocate(pd, MemoryWindowType.TYPE_1);
+      closing.closer = Thread.ofPlatform().daemon().unstarted(region::close);
+      window.bind(poster, 0, new WindowBinding(region, 0, 8, Set.of(AccessFlag.REMOTE_READ)));
+      closing.closer.join();
+      assertFalse(window.isOpen());
+      assertFalse(region.isOpen());
     }
   }
 }

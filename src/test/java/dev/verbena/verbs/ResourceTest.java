@@ -496,6 +496,22 @@ class ResourceTest {
   }
 
   @Test
+  void aParentThatACallAddsIsClosedAfterTheObject() throws InterruptedException {
+    Thing counter = thing("counter");
+    Thing qp = thing("qp");
+    Thread closer = Thread.ofPlatform().daemon().unstarted(counter::close);
+    Core.whileOpen(
+        List.of(qp, counter),
+        () -> {
+          closer.start();
+          Await.waits(closer);
+          qp.core.addParent(counter); // After C, whose counter is used now.
+        });
+    closer.join();
+    assertEquals(List.of("qp", "counter"), released);
+  }
+
+  @Test
   void aParentDoesNotWaitUntilAClosedChildHasLeftIt() throws InterruptedException {
     Thing first = thing("first");
     Thing second = thing("second");

@@ -423,7 +423,8 @@ public final class Core {
   }
 
   private synchronized boolean attach(Core child) {
-    return state == State.OPEN && children.add(child);
+    // A closing that waits for this thread has closed no children yet.
+    return (state == State.OPEN || holders.contains(Thread.currentThread())) && children.add(child);
   }
 
   private synchronized void detach(Core child) {

@@ -1,5 +1,6 @@
 package dev.verbena.internal.life;
 
+import dev.verbena.internal.foreign.StackSpace;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Collections;
@@ -69,6 +70,7 @@ public final class DataPathUser {
    * @throws IllegalStateException if a call is in progress: another thread uses this object
    */
   public DataPathEntry enter() {
+    StackSpace.requireForSection(); // Which leave() needs, too.
     DataPathEntry mine = entry;
     return mine != null && mine.enter() ? mine : enterAtomically();
   }

@@ -5,6 +5,7 @@ import dev.verbena.soft.wire.NetworkLink;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -134,13 +135,27 @@ public final class Engine implements Scheduler, AutoCloseable {
 
   /** Calls under the lock. */
   public <T> T locked(Supplier<T> call) {
-    lock.lock();
+    acquire();
     try {
       now = System.nanoTime();
       return call.get();
     } finally {
       release();
       wake(); // It may have started a timer.
+    }
+  }
+
+  /**
+   * Acquires the lock. A virtual thread does not queue for it: it could be the next owner and have
+   * no carrier, as all are kept by virtual threads that C called back, and that wait for the lock.
+   */
+  private void acquire() {
+    if (!Thread.currentThread().isVirtual()) {
+      lock.lock();
+      return;
+    }
+    while (!lock.tryLock()) {
+      LockSupport.parkNanos(this, 1);
     }
   }
 

@@ -126,8 +126,12 @@ final class CmChannelFunctions {
     CmMembership group = null;
     if (event.parameters() instanceof CmEvent.Request request) {
       about = newHandle(request, handle);
-    } else if (type == rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED()) {
-      handle.update();
+      if (about == null) {
+        return null;
+      }
+    } else if (type == rdma_h.RDMA_CM_EVENT_ADDR_RESOLVED() && !updates(handle)) {
+      type = rdma_h.RDMA_CM_EVENT_ADDR_ERROR();
+      status = -1;
     } else if (type == rdma_h.RDMA_CM_EVENT_ROUTE_RESOLVED()) {
       handle.updatePath();
     } else if (type == rdma_h.RDMA_CM_EVENT_CONNECT_RESPONSE()) {
@@ -182,7 +186,18 @@ final class CmChannelFunctions {
     }
   }
 
-  private CmHandle newHandle(CmEvent.Request request, CmHandle listener) {
+  /** Returns whether the device could be opened and has a domain for the identifier. */
+  private static boolean updates(CmHandle handle) {
+    try {
+      handle.update();
+      return true;
+    } catch (VerbsException e) {
+      return false;
+    }
+  }
+
+  /** Makes the identifier of a request; rejects the request and returns null if this fails. */
+  private @Nullable CmHandle newHandle(CmEvent.Request request, CmHandle listener) {
     CmId made = request.made();
     CmHandle handle =
         new CmHandle(manager, made, listener.struct.getLong("context"), listener.isSynchronous);
@@ -192,14 +207,19 @@ final class CmChannelFunctions {
       handle.remoteVendor = asked.vendor();
       handle.remoteOptions = asked.options();
     }
+    manager.add(handle);
+    if (!updates(handle)) {
+      manager.locked(made::destroy);
+      manager.remove(handle);
+      listener.acknowledge(null);
+      return null;
+    }
+    handle.updatePath();
     if (listener.isSynchronous) {
       CmChannel own = manager.openChannel();
       manager.locked(() -> made.moveTo(own));
       handle.struct.putLong("channel", own.address());
     }
-    manager.add(handle);
-    handle.update();
-    handle.updatePath();
     return handle;
   }
 
