@@ -19,13 +19,14 @@ import java.util.regex.Pattern;
  * device, or devices over UDP as {@code udp:ADDRESS,...} or {@code udp:ADDRESS:PORT,...}, where an
  * IPv6 address with a port is in brackets. A further element {@code strict} or {@code strict=SEED}
  * is {@link Faults#strict}; {@code profile=NAME} after devices of this JVM is {@link
- * SoftNetwork#profile}.
+ * SoftNetwork#profile}. Blanks around {@code , = + / :} have no meaning.
  */
 final class DescribedDevices {
   private static final String UDP = "udp:";
   private static final Pattern WITH_PORT = Pattern.compile("(?:\\[(.+)]|([^:]+)):(\\d{1,5})");
   private static final Pattern STRICT = Pattern.compile("strict(?:=(\\d{1,18}))?");
-  private static final Pattern PROFILED = Pattern.compile("(.*),\\s*profile=(\\w+)\\s*");
+  private static final Pattern PROFILED = Pattern.compile("(.*),profile=(\\w+)");
+  private static final Pattern SEPARATOR = Pattern.compile("\\s*([,=+/:])\\s*");
   private static final int MAX = 64;
 
   static {
@@ -40,13 +41,11 @@ final class DescribedDevices {
    * @throws IllegalArgumentException if the description is wrong
    */
   static SoftNetwork network(String description) {
-    List<String> elements = new ArrayList<>(List.of(description.split(",", -1)));
+    String dense = SEPARATOR.matcher(description).replaceAll("$1");
+    List<String> elements = new ArrayList<>(List.of(dense.split(",", -1)));
     Optional<Matcher> strict =
-        elements.stream()
-            .map(text -> STRICT.matcher(text.strip()))
-            .filter(Matcher::matches)
-            .findAny();
-    elements.removeIf(text -> STRICT.matcher(text.strip()).matches());
+        elements.stream().map(STRICT::matcher).filter(Matcher::matches).findAny();
+    elements.removeIf(STRICT.asMatchPredicate());
     SoftNetwork network = withDevices(String.join(",", elements));
     if (strict.isPresent()) {
       String seed = strict.get().group(1);
@@ -73,7 +72,7 @@ final class DescribedDevices {
         addNumbered(network, devices);
       } else {
         for (String device : devices.split(",", -1)) {
-          addNamed(network, device.strip());
+          addNamed(network, device);
         }
       }
     } catch (RuntimeException e) {
@@ -90,12 +89,11 @@ final class DescribedDevices {
    * @throws IllegalArgumentException if the description is wrong
    */
   static InetSocketAddress udpAddress(String description) {
-    String stripped = description.strip();
-    if (!stripped.startsWith(UDP)) {
+    if (!description.startsWith(UDP)) {
       throw new IllegalArgumentException(
           "devices over UDP are udp:ADDRESS,udp:ADDRESS,...: " + description);
     }
-    String text = stripped.substring(UDP.length());
+    String text = description.substring(UDP.length());
     Matcher withPort = WITH_PORT.matcher(text);
     if (!withPort.matches()) {
       return new InetSocketAddress(address(text), UdpLink.PORT);

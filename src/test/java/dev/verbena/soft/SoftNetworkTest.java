@@ -10,6 +10,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Providers;
 import dev.verbena.soft.device.DeviceCounters;
 import dev.verbena.soft.device.FailingCalls;
+import dev.verbena.soft.wire.Gids;
 import dev.verbena.values.AckTimeout;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.Context;
@@ -20,6 +21,7 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Networks, their devices, and faults on demand. */
@@ -195,6 +197,25 @@ class SoftNetworkTest {
       assertThrows(
           IllegalArgumentException.class,
           () -> network.addDevice("soft0", InetAddress.ofLiteral(address)));
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "'2 , strict', soft1, 192.0.2.2",
+    "'strict = 42, 2 , profile = siw', soft1, 192.0.2.2",
+    "'left = 192.0.2.7, right = 192.0.2.8 + 2001:db8::8', right, 2001:db8::8",
+    "'dual = 192.0.2.7 / 192.0.2.8', dual, 192.0.2.8",
+    "'strict , udp: 127.0.0.1 : %1$d, udp:127.0.0.2:%1$d', udp1, 127.0.0.2"
+  })
+  void blanksInADescriptionHaveNoMeaning(String description, String device, String address)
+      throws Exception {
+    String text = description.formatted(UdpNetworkTest.freePort());
+    try (SoftNetwork network = SoftNetwork.of(text)) {
+      assertTrue(
+          network.deviceNamed(device).ports.stream()
+              .anyMatch(port -> port.gids.contains(Gids.of(InetAddress.ofLiteral(address)))),
+          text);
     }
   }
 

@@ -14,7 +14,9 @@ import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
@@ -275,29 +277,36 @@ class CompletionWaiterTest {
     assertEquals(1, reading.get());
   }
 
+  /** If the wake-up of a thread is lost, it waits for ever. */
   @Test
-  void severalThreadsShareTheCompletionsOfAQueue() throws Exception {
+  void eachCompletionIsReturnedToOneOfTheThreadsThatWait() throws Exception {
     CompletionWaiter waiter = new CompletionWaiter(queue, Duration.ZERO);
     int rounds = 500;
-    List<FutureTask<Integer>> taking = new ArrayList<>();
+    List<FutureTask<List<Long>>> taking = new ArrayList<>();
     for (int i = 0; i < 4; i++) {
       taking.add(
           new FutureTask<>(
               () -> {
                 Completions one = new Completions(1);
-                int taken = 0;
-                while (taken < rounds) {
-                  taken += waiter.take(one);
+                List<Long> ids = new ArrayList<>();
+                while (ids.size() < rounds) {
+                  assertEquals(1, waiter.take(one));
+                  ids.add(one.id(0));
                 }
-                return taken;
+                return ids;
               }));
     }
     taking.forEach(Thread.ofPlatform()::start);
-    for (int i = 0; i < taking.size() * rounds; i++) {
+    Set<Long> missing = new HashSet<>();
+    for (int id = 0; id < taking.size() * rounds; id++) {
+      missing.add((long) id);
+      write.id(0, id);
       post();
     }
-    for (FutureTask<Integer> task : taking) {
-      assertEquals(rounds, task.get());
+    for (FutureTask<List<Long>> task : taking) {
+      for (long id : task.get()) {
+        assertTrue(missing.remove(id), "completion " + id + " was returned twice");
+      }
     }
   }
 }

@@ -9,6 +9,7 @@ import dev.verbena.internal.foreign.Block;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_recv_wr;
 import dev.verbena.raw.ibv_send_wr;
+import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.Await;
 import java.util.function.IntSupplier;
@@ -24,6 +25,10 @@ import org.openjdk.jcstress.infra.results.JJI_Result;
 /** Threads that post to queues of mlx5, and others that poll their completions. */
 final class QueuesStress {
   private static final int STRIDE = 64;
+
+  // The last byte of a completion queue entry: the opcode, and the owner bit of the first pass.
+  private static final int RECEIVED = 0x20;
+  private static final int INVALID = 0xf0;
 
   /** Written by the thread that posts, and shared by all queues of a test: none reads it. */
   private static final Block MEMORY = new Block(1024);
@@ -89,16 +94,7 @@ final class QueuesStress {
   @Outcome(id = "0", expect = ACCEPTABLE, desc = "Each completion has the wr_id of its request.")
   @Outcome(expect = FORBIDDEN, desc = "A post overwrote the wr_id of a request before the poll.")
   public static class SendIds {
-    private final Mlx5SendQueue queue =
-        new Mlx5SendQueue(
-            1,
-            new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, 1, 1, 0),
-            false,
-            ENTRIES,
-            1,
-            RECORD,
-            REGISTER,
-            null);
+    private final Mlx5SendQueue queue = sendQueue();
     private final PosterAndPoller threads =
         new PosterAndPoller(() -> queue.post(REQUEST, BAD_REQUEST), queue::complete);
 
@@ -206,6 +202,70 @@ final class QueuesStress {
     }
   }
 
+  /** Two threads poll a queue that has the completions of all requests from the start. */
+  @JCStressTest
+  @State
+  @Outcome(id = "1111111", expect = ACCEPTABLE, desc = "Each completion was read once.")
+  @Outcome(expect = FORBIDDEN, desc = "A completion is lost, was read twice or has a wrong wr_id.")
+  public static class TwoPollers {
+    private static final int COUNT = 8;
+    private static final int NEW = 7;
+    private static final int BATCH = 2;
+    private static final long BATCH_SIZE = BATCH * ibv_wc.sizeof();
+
+    private final Block memory = new Block(COUNT * STRIDE + 2 * BATCH_SIZE);
+    private final Mlx5CompletionQueue queue =
+        new Mlx5CompletionQueue(
+            new QueueMemory.OfCompletionQueue(
+                memory.address(0), RECORD, COUNT, STRIDE, REGISTER, 1));
+    private int first;
+    private int second;
+
+    public TwoPollers() {
+      Mlx5ReceiveQueue receives = new Mlx5ReceiveQueue(ENTRIES, COUNT, STRIDE, RECORD);
+      Mlx5SendQueue sends = sendQueue();
+      Block request = new Block(ibv_recv_wr.sizeof() + Long.BYTES);
+      for (int i = 0, id = 1; i < COUNT; i++, id *= 10) {
+        Memory.putLong(request.address(ibv_recv_wr.wr_id$offset()), id);
+        int _ = receives.post(request.address(0), request.address(ibv_recv_wr.sizeof()));
+        long entry = memory.address((long) i * STRIDE);
+        Memory.putInt(entry + 56, Integer.reverseBytes(sends.number()));
+        Memory.putShort(entry + 60, Short.reverseBytes((short) i));
+        Memory.putByte(entry + 63, (byte) (i < NEW ? RECEIVED : INVALID));
+      }
+      request.keep();
+      new Mlx5QueuePair(null, 0, sends, receives, null, queue, queue).attach();
+    }
+
+    /** Polls until there are no completions; returns the sum of their {@code wr_id}. */
+    private int poll(long completions) {
+      int ids = 0;
+      for (int count = -1; count != 0; ) {
+        count = queue.ibv_poll_cq(BATCH, completions);
+        for (int i = 0; i < count; i++) {
+          ids += (int) Memory.getLong(completions + i * ibv_wc.sizeof() + ibv_wc.wr_id$offset());
+        }
+      }
+      memory.keep();
+      return ids;
+    }
+
+    @Actor
+    public void first() {
+      first = poll(memory.address(COUNT * STRIDE));
+    }
+
+    @Actor
+    public void second() {
+      second = poll(memory.address(COUNT * STRIDE + BATCH_SIZE));
+    }
+
+    @Arbiter
+    public void sum(I_Result result) {
+      result.r1 = first + second;
+    }
+  }
+
   @JCStressTest
   @State
   @Outcome(id = "128", expect = ACCEPTABLE, desc = "One thread at a time had the lock.")
@@ -238,6 +298,18 @@ final class QueuesStress {
     public void count(I_Result result) {
       result.r1 = count;
     }
+  }
+
+  private static Mlx5SendQueue sendQueue() {
+    return new Mlx5SendQueue(
+        1,
+        new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, 1, 1, 0),
+        false,
+        ENTRIES,
+        1,
+        RECORD,
+        REGISTER,
+        null);
   }
 
   /** Returns the entries of a shared receive queue, each with the index of the next one. */
