@@ -1,9 +1,12 @@
 package dev.verbena.soft;
 
 import dev.verbena.RdmaException;
+import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.Connection;
+import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.verbs.Context;
 import java.net.InetAddress;
@@ -15,6 +18,8 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,6 +42,9 @@ public final class SoftHosts implements AutoCloseable {
       new InetSocketAddress(InetAddress.ofLiteral("192.0.2.1"), 0);
   private static final InetSocketAddress SERVER =
       new InetSocketAddress(InetAddress.ofLiteral("192.0.2.2"), 7471);
+
+  /** How often the hosts begin to connect: messages may be lost so often that the ends disagree. */
+  private static final int ATTEMPTS = 4;
 
   private final SoftNetwork network;
   private final Deque<AutoCloseable> created = new ArrayDeque<>();
@@ -226,17 +234,28 @@ public final class SoftHosts implements AutoCloseable {
   }
 
   private void connect() throws InterruptedException {
-    if (client != null) {
-      return;
+    for (int attempt = 1; client == null; attempt++) {
+      try {
+        network.call(this::establish);
+      } catch (InterruptedException | RuntimeException e) {
+        if (attempt == ATTEMPTS || !mayRepeat(e)) {
+          throw e;
+        }
+      } catch (Exception e) {
+        Throwable cause = e instanceof ExecutionException ? e.getCause() : e;
+        if (attempt == ATTEMPTS || !(e instanceof TimeoutException)) {
+          throw new IllegalStateException("the hosts cannot connect: " + cause.getMessage(), cause);
+        }
+      }
     }
-    try {
-      network.call(this::establish);
-    } catch (InterruptedException | RuntimeException e) {
-      throw e;
-    } catch (Exception e) {
-      Throwable cause = e instanceof ExecutionException ? e.getCause() : e;
-      throw new IllegalStateException("the hosts cannot connect: " + cause.getMessage(), cause);
-    }
+  }
+
+  /**
+   * Whether a request for a connection has reached the server, or perhaps waited behind another.
+   */
+  private static boolean mayRepeat(Exception failure) {
+    return failure instanceof RdmaTimeoutException
+        || (failure instanceof ConnectionException e && e.event().type() == EventType.REJECTED);
   }
 
   private @Nullable Void establish() throws Exception {
@@ -247,7 +266,7 @@ public final class SoftHosts implements AutoCloseable {
       Connection connected = null;
       try {
         connected = Connection.connect(SERVER, settings.withLocalAddress(CLIENT));
-        server = created(accepting.get());
+        server = created(accepting.get(settings.timeout().toNanos(), TimeUnit.NANOSECONDS));
         client = created(connected);
       } finally {
         if (client == null) {
