@@ -262,8 +262,12 @@ public final class Listener implements AutoCloseable {
     try {
       ConnectionId holder = made.createId(PortSpace.TCP);
       holder.bind(new InetSocketAddress(id.localAddress().orElseThrow().getAddress(), 0));
-      Core.of(kept).moveTo(kept.context(), holder);
-      keeper = made;
+      if (holder.context().equals(kept.context())) {
+        Core.of(kept).moveTo(kept.context(), holder);
+        keeper = made;
+      } else { // Another device has the address, that of the domain was removed.
+        made.close();
+      }
     } catch (Throwable t) {
       AfterFailure.close(t, made::close);
       throw t;
