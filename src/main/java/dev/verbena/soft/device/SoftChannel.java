@@ -30,6 +30,9 @@ public final class SoftChannel extends SoftObject {
 
   /** Adds a completion event of a queue. Allocates nothing: the Java heap may be full. */
   public void add(SoftCompletionQueue queue) {
+    if (isReleased) {
+      return; // The descriptor is closed, although the queues of the lost device still exist.
+    }
     synchronized (this) {
       if (queue.events++ == 0) {
         append(queue);
