@@ -273,6 +273,9 @@ final class RdmaConnection {
     }
     stream().disconnected(event.type() == EventType.REJECTED);
     disconnect();
+    if (event.type() == EventType.DEVICE_REMOVAL) {
+      stream().notFlushed();
+    }
     boolean _ = acknowledged.complete(null); // Nothing can be acknowledged any more.
   }
 
@@ -365,6 +368,7 @@ final class RdmaConnection {
       id.disconnect();
     } catch (RdmaException | IllegalStateException e) {
       // The connection has ended already, or the identifier is being closed.
+      stream().notFlushed();
     }
   }
 

@@ -425,9 +425,9 @@ final class RdmaStream {
 
   private int readyNow() {
     boolean isOver = state.hasEnded() || state.isClosing();
-    boolean canReceive = input.available() != 0 || state.hasInputEnded();
-    boolean canSend = state.isOutputShut() || output.canSend();
-    return (canReceive || isOver ? RECEIVE : 0) | (canSend || isOver ? SEND : 0);
+    boolean canReceive = input.available() != 0 || state.hasInputEnded() || state.isClosing();
+    boolean canSend = state.isOutputShut() || output.canSend() || isOver;
+    return (canReceive ? RECEIVE : 0) | (canSend ? SEND : 0);
   }
 
   /** Reads the events of the descriptor, which was readable. */
@@ -554,7 +554,8 @@ final class RdmaStream {
 
   /**
    * RDMA CM has told the end of the connection. A peer that ends in order sends a message of the
-   * stream before; without one it has aborted the connection, or was killed.
+   * stream before, which can still be late; without one it has aborted the connection, or was
+   * killed.
    *
    * @param isOrderly whether the peer ended before the connection was established there
    */
@@ -570,6 +571,18 @@ final class RdmaStream {
           state.fail(RESET);
         }
       }
+    } finally {
+      lock.unlock();
+    }
+    events.wake();
+  }
+
+  /** No request is flushed: the queue pair could not be modified, or has no device any more. */
+  void notFlushed() {
+    lock.lock();
+    try {
+      protocol.processAll();
+      state.drain();
     } finally {
       lock.unlock();
     }
@@ -652,7 +665,7 @@ final class RdmaStream {
     Runnable last;
     lock.lock();
     try {
-      state.fail("the connection failed: an object of its device was closed");
+      state.fail(new IllegalStateException("an object of its device was closed"));
       state.release();
       events.signal();
       copying.awaitNone(LONGEST_COPY);

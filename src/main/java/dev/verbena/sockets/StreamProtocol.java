@@ -77,8 +77,9 @@ final class StreamProtocol {
     for (int left = sizes.receives(); left > 0; ) {
       int count = queues.receives().poll(completions);
       int succeeded = 0;
-      for (int i = 0; i < count && !state.hasEnded(); i++) {
+      for (int i = 0; i < count && !state.isDrained(); i++) {
         if (!completions.isSuccess(i)) {
+          state.drain();
           state.failed(completions.status(i));
         } else if (completions.has(i, CompletionFlag.WITH_IMM)) {
           succeeded++;
@@ -87,7 +88,7 @@ final class StreamProtocol {
           state.violated("a message without immediate data");
         }
       }
-      if (state.isConnected()) {
+      if (!state.isDrained()) {
         queues.postReceives(succeeded);
       }
       if (count < BATCH) {

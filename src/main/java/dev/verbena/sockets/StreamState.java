@@ -36,6 +36,10 @@ final class StreamState {
 
   private boolean isInputEnded;
   private boolean isInputShut;
+
+  /** Whether no receive request completes any more with a message. */
+  private boolean isDrained;
+
   private boolean isOutputShut;
   private boolean isClosing;
   private boolean isReleased;
@@ -91,9 +95,12 @@ final class StreamState {
     return isReleased;
   }
 
-  /** Returns whether nothing can be received but what has arrived. */
+  /**
+   * Returns whether nothing can be received but what was. When the connection has ended, messages
+   * that arrived before can still complete, until the receive requests are flushed.
+   */
   boolean hasInputEnded() {
-    return isInputEnded || isInputShut || hasEnded() || isReleased;
+    return isInputEnded || isInputShut || (hasEnded() && isDrained) || isReleased;
   }
 
   /**
@@ -102,7 +109,7 @@ final class StreamState {
    * @throws SocketException if the connection has failed
    */
   boolean isAtEnd() throws IOException {
-    if (failure != null && !isInputEnded && !isInputShut) {
+    if (failure != null && isDrained && !isInputEnded && !isInputShut) {
       throw new SocketException(failure);
     }
     return hasInputEnded();
@@ -119,6 +126,15 @@ final class StreamState {
     if (isOutputShut) {
       throw new ClosedChannelException();
     }
+  }
+
+  boolean isDrained() {
+    return isDrained;
+  }
+
+  /** A receive request was flushed, or none will be. */
+  void drain() {
+    isDrained = true;
   }
 
   void endInput() {
@@ -190,10 +206,12 @@ final class StreamState {
    * object below the stream.
    */
   void fail(RuntimeException e) {
+    drain();
     fail("the connection failed: " + e.getMessage());
   }
 
   void violated(String what) {
+    drain();
     fail("the peer violated the protocol of rsockets, and the connection was closed: " + what);
   }
 
