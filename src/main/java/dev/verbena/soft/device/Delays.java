@@ -46,8 +46,14 @@ public final class Delays {
     return some(COMPLETION_NANOS);
   }
 
-  /** How long the data of an RDMA write wait before they are in memory. */
+  /** How long a piece of the data of an RDMA write waits before it is in memory. */
   public long placement() {
-    return isOn ? 1 + random.nextInt(PLACEMENT_NANOS) : 0;
+    return 1L + random.nextInt(PLACEMENT_NANOS);
+  }
+
+  /** How many of the bytes for an address are one piece: a word is not divided. */
+  public int piece(long address, int most) {
+    long end = (address + random.nextInt(most) + Long.BYTES) & -Long.BYTES;
+    return (int) Math.min(most, end - address);
   }
 }

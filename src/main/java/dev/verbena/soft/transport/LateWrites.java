@@ -1,43 +1,84 @@
 package dev.verbena.soft.transport;
 
 import dev.verbena.internal.foreign.Memory;
+import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.device.Delays;
 import dev.verbena.soft.device.MemoryKey;
 import dev.verbena.soft.engine.Scheduler;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.Packet;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
- * The payloads of RDMA writes that were acknowledged and are not in memory yet, as with a NIC whose
- * writes to memory are under way. They keep their order.
+ * The data of RDMA writes that were acknowledged and are not in memory yet, as with a NIC whose
+ * writes to memory are under way. The pieces of a write come in any order. Those of two writes keep
+ * their order if one overlaps the other, or the region has no relaxed ordering.
  */
 final class LateWrites {
-  private record Late(MemoryKey key, long address, byte[] payload) {}
+  private record Piece(int write, MemoryKey key, long address, byte[] data, long due) {
+    boolean isBefore(Piece later) {
+      long distance = later.key.at(later.address) - key.at(address);
+      return due <= later.due
+          || (write != later.write && !later.key.allows(rdma_h.IBV_ACCESS_RELAXED_ORDERING()))
+          || (distance < data.length && -distance < later.data.length);
+    }
+  }
 
   private final Scheduler scheduler;
+  private final Delays delays;
   private final Timer timer;
   private final Packet scratch = new Packet();
-  private final ArrayDeque<Late> waiting = new ArrayDeque<>();
+  private final List<Piece> waiting = new ArrayList<>();
 
-  LateWrites(Scheduler scheduler) {
+  LateWrites(Scheduler scheduler, Delays delays) {
     this.scheduler = scheduler;
-    timer = new Timer(scheduler.timers(), this::finish);
+    this.delays = delays;
+    timer = new Timer(scheduler.timers(), this::place);
   }
 
   /**
    * Writes the payload of a packet after some time.
    *
+   * @param write the number of the RDMA write
    * @return false if a part of the memory no longer exists
    */
-  boolean add(Packet packet, MemoryKey key, long address, long delay) {
-    byte[] payload = Memory.at(packet.payload, packet.length).toArray(ValueLayout.JAVA_BYTE);
-    waiting.add(new Late(key, address, payload));
-    if (!timer.isRunning()) {
-      timer.start(scheduler.now() + delay);
+  boolean add(int write, Packet packet, MemoryKey key, long address) {
+    MemorySegment payload = Memory.at(packet.payload, packet.length);
+    int from = 0;
+    while (from < packet.length) {
+      int size = delays.piece(key.at(address + from), packet.length - from);
+      byte[] data = payload.asSlice(from, size).toArray(ValueLayout.JAVA_BYTE);
+      long due = scheduler.now() + delays.placement();
+      add(new Piece(write, key, address + from, data, due));
+      from += size;
     }
+    startTimer();
     return key.read(address, scratch.payload, packet.length);
+  }
+
+  private void add(Piece piece) {
+    int place = waiting.size();
+    while (place > 0 && !waiting.get(place - 1).isBefore(piece)) {
+      place--;
+    }
+    waiting.add(place, piece);
+  }
+
+  private void startTimer() {
+    if (!waiting.isEmpty()) {
+      timer.start(waiting.getFirst().due);
+    }
+  }
+
+  /** Writes the first pieces. */
+  private void place() {
+    while (!waiting.isEmpty() && waiting.getFirst().due <= scheduler.now()) {
+      write(waiting.removeFirst());
+    }
+    startTimer();
   }
 
   /** Writes everything: what is executed next relies on it. */
@@ -45,11 +86,13 @@ final class LateWrites {
     if (waiting.isEmpty()) {
       return;
     }
+    waiting.forEach(this::write);
+    waiting.clear();
     timer.stop();
-    Late late;
-    while ((late = waiting.poll()) != null) {
-      Memory.at(scratch.payload, late.payload.length).copyFrom(MemorySegment.ofArray(late.payload));
-      boolean _ = late.key.write(scratch.payload, late.address, late.payload.length);
-    }
+  }
+
+  private void write(Piece piece) {
+    Memory.at(scratch.payload, piece.data.length).copyFrom(MemorySegment.ofArray(piece.data));
+    boolean _ = piece.key.write(scratch.payload, piece.address, piece.data.length);
   }
 }

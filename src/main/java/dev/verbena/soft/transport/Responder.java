@@ -88,7 +88,7 @@ final class Responder implements TransportService {
     packets = queuePair.device.packets;
     receiver = new Receiver(queuePair);
     waiting = new WaitingRequests(packets, resources);
-    lateWrites = new LateWrites(scheduler);
+    lateWrites = new LateWrites(scheduler, queuePair.device.delays);
   }
 
   @Override
@@ -351,9 +351,8 @@ final class Responder implements TransportService {
     if (key == null) {
       return false;
     }
-    long delay = packet.from == null ? queuePair.device.delays.placement() : 0;
-    if (delay > 0) {
-      return lateWrites.add(packet, key, writeAddress + written, delay);
+    if (packet.from == null && queuePair.device.delays.isOn()) {
+      return lateWrites.add(messages, packet, key, writeAddress + written);
     }
     lateWrites.finish();
     return key.write(packet, writeAddress + written);
