@@ -3,6 +3,7 @@ package dev.verbena.soft.device;
 import dev.verbena.soft.wire.IntMap;
 import java.security.SecureRandom;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -17,6 +18,9 @@ public final class KeyTable {
   private final IntMap<MemoryKey> keys = new IntMap<>();
   private final Set<Integer> indices = new HashSet<>();
 
+  /** Finish writes to memory, of which none is to come after a key became invalid. */
+  public final Set<Runnable> writes = new LinkedHashSet<>();
+
   /** A key that identifies nothing, with an index of its own. */
   public int reserve() {
     int index;
@@ -28,7 +32,7 @@ public final class KeyTable {
 
   /** Gives a reserved key back. */
   public void release(int key) {
-    keys.remove(key);
+    remove(key);
     indices.remove(key >>> 8);
   }
 
@@ -38,6 +42,9 @@ public final class KeyTable {
 
   /** Makes a key invalid. */
   void remove(int key) {
+    while (!writes.isEmpty()) {
+      writes.iterator().next().run();
+    }
     keys.remove(key);
   }
 

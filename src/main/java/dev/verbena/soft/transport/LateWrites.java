@@ -4,6 +4,7 @@ import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.Delays;
 import dev.verbena.soft.device.MemoryKey;
+import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.engine.Scheduler;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.Packet;
@@ -11,6 +12,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 
 /**
  * The data of RDMA writes that were acknowledged and are not in memory yet, as with a NIC whose
@@ -29,13 +31,16 @@ final class LateWrites {
 
   private final Scheduler scheduler;
   private final Delays delays;
+  private final Set<Runnable> finishes;
+  private final Runnable finish = this::finish;
   private final Timer timer;
   private final Packet scratch = new Packet();
   private final List<Piece> waiting = new ArrayList<>();
 
-  LateWrites(Scheduler scheduler, Delays delays) {
-    this.scheduler = scheduler;
-    this.delays = delays;
+  LateWrites(SoftDevice device) {
+    scheduler = device.engine;
+    delays = device.delays;
+    finishes = device.keys.writes;
     timer = new Timer(scheduler.timers(), this::place);
   }
 
@@ -68,7 +73,10 @@ final class LateWrites {
   }
 
   private void startTimer() {
-    if (!waiting.isEmpty()) {
+    if (waiting.isEmpty()) {
+      finishes.remove(finish);
+    } else {
+      finishes.add(finish);
       timer.start(waiting.getFirst().due);
     }
   }
@@ -89,6 +97,7 @@ final class LateWrites {
     waiting.forEach(this::write);
     waiting.clear();
     timer.stop();
+    finishes.remove(finish);
   }
 
   private void write(Piece piece) {

@@ -88,7 +88,7 @@ final class Responder implements TransportService {
     packets = queuePair.device.packets;
     receiver = new Receiver(queuePair);
     waiting = new WaitingRequests(packets, resources);
-    lateWrites = new LateWrites(scheduler, queuePair.device.delays);
+    lateWrites = new LateWrites(queuePair.device);
   }
 
   @Override
