@@ -286,9 +286,10 @@ public final class Faults {
    *   <li>A quarter of the completions arrive up to 0.3 ms late. Completions of other queues pass
    *       them; those that wait arrive together, with one completion event.
    *   <li>The data of an RDMA write are in memory up to 0.5 ms after the write was acknowledged, in
-   *       pieces in any order, but before a later receive completes, and before a later READ or
-   *       atomic operation of the same queue pair is executed. Two writes keep their order where
-   *       they overlap, and without {@code RELAXED_ORDERING} elsewhere, too.
+   *       pieces in any order, but before a later receive completes, before a later READ or atomic
+   *       operation of the same queue pair is executed, and before their key becomes invalid. Two
+   *       writes keep their order where they overlap, and without {@code RELAXED_ORDERING}
+   *       elsewhere, too.
    *   <li>A receive buffer holds bytes of 0xa5 in place of the message until its completion is in
    *       the queue, and the destination of a READ until the data have arrived.
    * </ul>
