@@ -459,13 +459,11 @@ public final class RequestServer implements AutoCloseable {
       }
     } else if (id >= ServedClient.READ) {
       int receive = (int) (id - ServedClient.READ);
-      if (client != null) {
-        client.endRead();
-      }
-      if (client != null && good) {
+      boolean isUnderWay = client != null && client.endRead();
+      if (isUnderWay && good) {
         dispatch(client, receive);
       } else {
-        discard(client, receive);
+        discard(isUnderWay ? client : null, receive);
       }
     } else if (client != null) {
       int receive = client.freeAnswerPlace((int) (id - ServedClient.SEND));

@@ -215,10 +215,14 @@ final class ServedClient {
     }
   }
 
-  void endRead() {
+  /** Ends an RDMA read; returns false if the client has gone, and its requests with it. */
+  boolean endRead() {
     lock.lock();
     try {
-      reading--;
+      if (!gone) {
+        reading--;
+      }
+      return !gone;
     } finally {
       lock.unlock();
     }
@@ -293,15 +297,16 @@ final class ServedClient {
     }
   }
 
-  /** Ends a client whose completions have been read. */
+  /** Ends a client whose completions have been read, or are not going to be. */
   void end() {
     int[] dropped;
     lock.lock();
     try {
       gone = true;
       dropped = Arrays.copyOf(waiting, waitingCount);
-      underWay -= waitingCount;
+      underWay -= waitingCount + reading;
       waitingCount = 0;
+      reading = 0;
     } finally {
       lock.unlock();
     }
