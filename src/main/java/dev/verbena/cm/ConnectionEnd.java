@@ -42,7 +42,8 @@ final class ConnectionEnd {
   /** The state of the port when the failure was first reported; empty if it was active. */
   private volatile @Nullable String linkFault;
 
-  private volatile boolean isAwaited;
+  /** Until when the event is awaited by all threads; null before the first one. */
+  private volatile @Nullable Deadline awaited;
 
   /**
    * Creates the end of a connection that has not ended.
@@ -167,12 +168,17 @@ final class ConnectionEnd {
 
   /**
    * Waits for the event that ended the connection, after requests were flushed: the queue pair may
-   * be in state ERR before the event is read. Waits once: there may be another cause.
+   * be in state ERR before the event is read. All threads wait for the same time, also those that
+   * are interrupted and wait again: there may be another cause.
    */
   void await() throws InterruptedException {
-    if (silence == null && !hasEvent() && !isAwaited && !isLinkDown()) {
-      endpoint.awaitEnd(Deadline.after(causeTime));
-      isAwaited = true;
+    if (silence == null && !hasEvent() && !isLinkDown()) {
+      Deadline until = awaited;
+      if (until == null) {
+        until = Deadline.after(causeTime);
+        awaited = until;
+      }
+      endpoint.awaitEnd(until);
     }
   }
 
