@@ -305,6 +305,67 @@ class ResourceTest {
     context.close();
   }
 
+  @Test
+  void theEndOfACallClosesWhatBecameUnusedMeanwhile() {
+    Thing context = thing("context");
+    Thing other = thing("other");
+    Thing domain = thing("domain", context);
+    context.core.closeWhenUnused();
+    Core.whileOpen(
+        List.of(context, other),
+        () -> {
+          context.core.whileOpen(domain::close);
+          assertTrue(context.isOpen(), "the outer call uses it");
+        });
+    assertFalse(context.isOpen());
+    assertEquals(List.of("domain", "context"), released);
+    other.close();
+  }
+
+  @Test
+  void theEndOfACreationThatFailsClosesWhatBecameUnusedMeanwhile() {
+    Thing context = thing("context");
+    Thing domain = thing("domain", context);
+    context.core.closeWhenUnused();
+    var failure = new VerbsException("ibv_create_cq", Errno.EIO);
+    assertSame(
+        failure,
+        assertThrows(
+            VerbsException.class,
+            () ->
+                Core.make(
+                    List.of(context),
+                    () -> {
+                      domain.close();
+                      throw failure;
+                    },
+                    address -> released.add("nothing"),
+                    core -> new Thing(core, "nothing"))));
+    assertEquals(List.of("domain", "context"), released);
+  }
+
+  @Test
+  void anObjectThatIsUnusedButCannotBeClosedFailsNoCall() {
+    AtomicBoolean busy = new AtomicBoolean(true);
+    Thing context =
+        thing(
+            "context",
+            () -> {
+              released.add("context");
+              if (busy.get()) {
+                throw new VerbsException("ibv_close_device", Errno.EBUSY);
+              }
+            });
+    Thing domain = thing("domain", context);
+    context.core.closeWhenUnused();
+    domain.close();
+    assertTrue(context.isOpen());
+    assertEquals(17, context.core.whileOpen(() -> 17));
+    busy.set(false);
+    context.core.whileOpen(() -> released.add("call"));
+    assertEquals(List.of("domain", "context", "context", "call", "context"), released);
+  }
+
   /** Creates objects at each depth of a stack that is full, until some could be created. */
   private static final class NearTheEndOfTheStack {
     private final Thing context;

@@ -3,6 +3,7 @@ package dev.verbena.internal.life;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.foreign.StackSpace;
+import dev.verbena.internal.io.ServiceLoop;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -145,7 +146,12 @@ public final class Core {
       for (int i = 0; i < pushed; i++) {
         underWay.pop();
       }
-      endHolds(parents, held);
+      for (int i = 0; i < held; i++) { // Without an allocation, which could fail.
+        parents.get(i).removeHolder();
+      }
+      for (int i = 0; i < held; i++) {
+        parents.get(i).closeIfUnused();
+      }
     }
   }
 
@@ -247,7 +253,7 @@ public final class Core {
     release = () -> wrapper.accept(inner);
   }
 
-  /** Closes the object as soon as nothing is open that was created on it. */
+  /** Closes the object as soon as nothing uses it; what that throws is logged. */
   public void closeWhenUnused() {
     closesWhenUnused = true;
     closeIfUnused();
@@ -255,7 +261,7 @@ public final class Core {
 
   private void closeIfUnused() {
     if (closesWhenUnused && isOpen() && !isUsed()) {
-      close();
+      boolean _ = ServiceLoop.attempt(this::close);
     }
   }
 
@@ -302,27 +308,20 @@ public final class Core {
 
   /** Calls C with several objects, none of which can be closed during the call. */
   public static void whileOpen(List<? extends AutoCloseable> objects, Runnable action) {
-    List<Core> cores = of(objects);
-    int held = 0;
-    try {
-      for (Core object : cores) {
-        object.hold();
-        held++;
-      }
-      action.run();
-    } finally {
-      endHolds(cores, held);
+    Runnable calls = action;
+    for (Core object : of(objects).reversed()) {
+      Runnable inner = calls;
+      calls = () -> object.whileOpen(inner);
     }
+    calls.run();
   }
 
-  /** Ends the holds of the first objects, without an allocation, which could fail. */
-  private static void endHolds(List<Core> objects, int held) {
-    for (int i = 0; i < held; i++) {
-      objects.get(i).endHold();
-    }
+  public void endHold() {
+    removeHolder();
+    closeIfUnused();
   }
 
-  public synchronized void endHold() {
+  private synchronized void removeHolder() {
     holders.remove(Thread.currentThread());
     notifyAll();
   }
