@@ -6,6 +6,9 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.util.Arrays;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * Implements an interface of C functions by native calls: the Java signature of each method is the
@@ -58,6 +61,15 @@ public final class Binding implements InvocationHandler {
           }
         },
         exported);
+  }
+
+  /** Returns the names of the exported functions of an interface that cannot fail. */
+  public static Set<String> infallible(Class<?> functions) {
+    return Arrays.stream(functions.getMethods())
+        .filter(method -> method.isAnnotationPresent(Symbol.class))
+        .filter(method -> method.getAnnotation(Symbol.class).fails() == ErrorConvention.NEVER)
+        .map(Method::getName)
+        .collect(Collectors.toSet());
   }
 
   private static <T> T bind(Class<T> functions, Symbols symbols, Object library) {

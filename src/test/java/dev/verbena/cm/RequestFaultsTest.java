@@ -210,7 +210,6 @@ class RequestFaultsTest {
         "rdma_connect",
         "rdma_create_id",
         "rdma_create_qp_ex",
-        "rdma_destroy_qp",
         "rdma_disconnect",
         "rdma_init_qp_attr",
         "rdma_migrate_id",

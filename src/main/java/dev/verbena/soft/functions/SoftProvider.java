@@ -41,6 +41,9 @@ public final class SoftProvider implements Provider {
     manager = new CmManager(network, engine, verbs);
     libefa = bind(Libefa.class, Libefa.class, List.of());
     rdmacm = bind(Librdmacm.class, Librdmacm.class, cmFunctions());
+    for (Class<?> library : List.of(Libibverbs.class, Libefa.class, Librdmacm.class)) {
+      functions.removeAll(Binding.infallible(library)); // Their callers do not expect a failure.
+    }
   }
 
   /** The names of the C functions that can be made to fail. */
