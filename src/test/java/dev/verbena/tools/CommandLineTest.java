@@ -159,10 +159,10 @@ class CommandLineTest {
 
   @Test
   void errorIsOneLineUnlessVerbose() {
-    Run quiet = Run.of("perf", "lat", "--iters", "0", "localhost");
+    Run quiet = Run.of("sniff", "/missing");
     assertEquals(1, quiet.status());
     assertEquals(1, quiet.err().lines().count(), quiet.err());
-    Run verbose = Run.of("perf", "lat", "--iters", "0", "--verbose", "localhost");
+    Run verbose = Run.of("sniff", "--verbose", "/missing");
     assertTrue(verbose.err().contains("\tat "), verbose.err());
   }
 

@@ -208,6 +208,10 @@ class PerfProgramTest {
             "lat --sizes 1:64 -s 8 x",
             "lat --sizes 1:64 -o atomic x",
             "lat --json --csv x",
+            "lat -n 0 x",
+            "bw -s 0 x",
+            "lat -s -1 x",
+            "lat --both-ends x",
             "bw -q 0",
             "bw -q 65",
             "bw -q 2 --cm x")) {

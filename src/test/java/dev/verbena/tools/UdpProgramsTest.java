@@ -151,10 +151,15 @@ class UdpProgramsTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"devinfo -d udp:nonsense", "rping -s --device udp:1.2.3.4.5", "batch -d udp:"})
-  void anErrorIsOneLine(String line) {
+      strings = {
+        "devinfo -d udp:nonsense",
+        "rping -s --device udp:1.2.3.4.5",
+        "batch -d udp:",
+        "perf lat -d udp:127.0.0.1:99999"
+      })
+  void aWrongAddressIsWrongUsage(String line) {
     Run run = Run.of(line.split(" "));
-    assertEquals(1, run.status(), run.err());
-    assertEquals(1, run.err().lines().count(), run.err());
+    assertEquals(2, run.status(), run.err());
+    assertEquals(2, run.err().lines().count(), run.err()); // The second one names the help.
   }
 }

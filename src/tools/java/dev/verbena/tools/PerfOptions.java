@@ -149,6 +149,9 @@ final class PerfOptions {
   /** Serves a client, or measures as one, or does both; returns the exit status. */
   int run(Callable<Integer> client) throws Exception {
     if (bothEnds.wanted()) {
+      if (host != null) {
+        throw usage(command, BothEnds.OPTION + " has a server of its own: omit " + host);
+      }
       return cm
           ? BothEnds.run(
               command,
@@ -231,21 +234,25 @@ final class PerfOptions {
     }
     int largest = sweep != null ? sweep.to() : size != null ? size : usualSize;
     largest = atomic ? Long.BYTES : largest;
-    PerfPlan plan =
-        new PerfPlan(
-            sweep != null ? sweep.from() : Math.max(largest, 1),
-            sweep != null ? sweep.factor() : 2,
-            queuePairs,
-            bidirectional,
-            batch > 1,
-            events,
-            polls && !events,
-            Link.DEPTH);
-    return new PerfTask(
-        operation,
-        largest,
-        Math.ceilDiv(warmUp, batch) * batch,
-        Math.ceilDiv(iterations, batch) * batch,
-        plan);
+    try {
+      PerfPlan plan =
+          new PerfPlan(
+              sweep != null ? sweep.from() : Math.max(largest, 1),
+              sweep != null ? sweep.factor() : 2,
+              queuePairs,
+              bidirectional,
+              batch > 1,
+              events,
+              polls && !events,
+              Link.DEPTH);
+      return new PerfTask(
+          operation,
+          largest,
+          Math.ceilDiv(warmUp, batch) * batch,
+          Math.ceilDiv(iterations, batch) * batch,
+          plan);
+    } catch (IllegalArgumentException e) {
+      throw usage(command, e.getMessage());
+    }
   }
 }

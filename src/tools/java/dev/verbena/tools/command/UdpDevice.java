@@ -74,7 +74,7 @@ public final class UdpDevice {
       throw Failure.usage(
           command, BothEnds.OPTION + " has devices of its own: omit " + description);
     }
-    try (SoftNetwork network = SoftNetwork.of(description)) {
+    try (SoftNetwork network = network(command, description)) {
       if (Tracing.isWanted(command)) {
         network.trace(line.getErr()::println);
       }
@@ -83,6 +83,14 @@ public final class UdpDevice {
       throw e;
     } catch (Exception e) {
       throw new ExecutionException(line, e.getMessage(), e);
+    }
+  }
+
+  private static SoftNetwork network(CommandSpec command, String description) {
+    try {
+      return SoftNetwork.of(description);
+    } catch (IllegalArgumentException e) {
+      throw Failure.usage(command, e.getMessage());
     }
   }
 }
