@@ -7,6 +7,7 @@ import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.io.SocketAddresses;
+import dev.verbena.internal.time.Time;
 import dev.verbena.raw.rdma_addrinfo;
 import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
@@ -20,7 +21,6 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
@@ -149,9 +149,9 @@ public final class AddressQuery {
   public List<AddressInfo> resolve(Duration timeout) throws InterruptedException {
     long nanos = Deadline.after(timeout).remainingNanos();
     FutureTask<List<AddressInfo>> task = new FutureTask<>(this::resolve);
-    Thread.ofPlatform().daemon().name("resolving " + this).start(task);
+    Time.daemon().name("resolving " + this).start(task);
     try {
-      return task.get(nanos, TimeUnit.NANOSECONDS);
+      return Time.get(task, nanos);
     } catch (TimeoutException e) {
       throw new RdmaTimeoutException("resolving " + this, timeout);
     } catch (ExecutionException e) {

@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.internal.time.Time;
 import java.time.Duration;
 
 /** The end of a wait. */
@@ -14,7 +15,7 @@ final class Deadline {
   /** No deadline. */
   static final Deadline NEVER = new Deadline(Long.MAX_VALUE);
 
-  private final long start = System.nanoTime();
+  private final long start = Time.now();
   private final long nanos;
 
   private Deadline(long nanos) {
@@ -48,7 +49,7 @@ final class Deadline {
   }
 
   private long left() {
-    return nanos == Long.MAX_VALUE ? nanos : nanos - (System.nanoTime() - start);
+    return nanos == Long.MAX_VALUE ? nanos : nanos - (Time.now() - start);
   }
 
   /**

@@ -8,13 +8,13 @@ import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.Resolution;
 import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.time.Time;
 import dev.verbena.values.QueuePairState;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
@@ -303,7 +303,7 @@ public final class Endpoint implements AutoCloseable {
       Deadline deadline)
       throws InterruptedException {
     while (true) {
-      Optional<ConnectionEvent> next = from.poll(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+      Optional<ConnectionEvent> next = Time.poll(from, deadline.remainingNanos());
       if (next == null) {
         throw deadline.missedBy(function + " of " + id);
       }
@@ -481,7 +481,7 @@ public final class Endpoint implements AutoCloseable {
    * this endpoint is closed.
    */
   Optional<ConnectionEvent> awaitEnd(Deadline deadline) throws InterruptedException {
-    boolean _ = events.over.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+    boolean _ = Time.await(events.over, deadline.remainingNanos());
     return end();
   }
 

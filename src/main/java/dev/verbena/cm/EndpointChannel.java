@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.time.Time;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -77,7 +78,7 @@ final class EndpointChannel {
   private static EndpointChannel open(Librdmacm rdmacm) {
     EndpointChannel opened = new EndpointChannel(rdmacm);
     // Virtual threads of the program that spin can occupy all carriers.
-    Thread.ofPlatform().daemon().name("endpoints of " + opened.events).start(opened::deliverAll);
+    Time.daemon().name("endpoints of " + opened.events).start(opened::deliverAll);
     ALL.add(opened);
     return opened;
   }

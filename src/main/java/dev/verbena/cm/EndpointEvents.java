@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.time.Time;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Map;
@@ -112,7 +113,7 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
     Deadline deadline = Deadline.after(completionTime);
     try {
       while (outstanding.getAsBoolean() && !deadline.isOver() && id.isOpen()) {
-        Thread.sleep(1);
+        Time.sleep(1_000_000);
       }
     } catch (InterruptedException e) {
       throw new AssertionError("the thread is not accessible to callers", e);

@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.time.Time;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -46,7 +47,8 @@ final class OpenConnections {
     lock.lockInterruptibly();
     try {
       while (count > 0 && !deadline.isOver()) {
-        long _ = noneLeft.awaitNanos(Math.min(deadline.remainingNanos(), TimeUnit.DAYS.toNanos(1)));
+        long _ =
+            Time.await(noneLeft, Math.min(deadline.remainingNanos(), TimeUnit.DAYS.toNanos(1)));
       }
       return count == 0;
     } finally {

@@ -1,7 +1,7 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.time.Time;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -32,7 +32,7 @@ final class Receiving {
    */
   <T extends @Nullable Object> T receive(
       Deadline deadline, Function<MemorySegment, T> taking, T ended) throws InterruptedException {
-    if (!lock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS)) {
+    if (!Time.tryLock(lock, deadline.remainingNanos())) {
       throw deadline.missedBy("receiving over " + connection);
     }
     try {

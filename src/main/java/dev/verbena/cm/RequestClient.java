@@ -5,6 +5,7 @@ import dev.verbena.RdmaTimeoutException;
 import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.time.Time;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
@@ -266,7 +267,7 @@ public final class RequestClient implements AutoCloseable {
       throws InterruptedException {
     MemorySegment bytes = bytes(request);
     requireFit(bytes);
-    long start = System.nanoTime();
+    long start = Time.now();
     RequestSlot slot = acquire(start, timeout);
     CompletableFuture<byte[]> future = new CompletableFuture<>();
     slot.deadline = start + nanos(timeout);
@@ -299,7 +300,7 @@ public final class RequestClient implements AutoCloseable {
       MemorySegment request, @Nullable RemoteMemory large, Duration timeout)
       throws InterruptedException {
     requireFit(request);
-    long start = System.nanoTime();
+    long start = Time.now();
     RequestSlot slot = acquire(start, timeout);
     send(slot, request, large, Thread.currentThread(), null);
     try {
@@ -314,7 +315,7 @@ public final class RequestClient implements AutoCloseable {
   /** Takes a free slot, after waiting for one. */
   private RequestSlot acquire(long start, Duration timeout) throws InterruptedException {
     long nanos = nanos(timeout);
-    long left = nanos;
+    long left = Math.max(1, nanos); // Late answers may be there, unread: looks once in any case.
     while (true) {
       end.requireNone();
       lock.lock();
@@ -325,12 +326,11 @@ public final class RequestClient implements AutoCloseable {
       } finally {
         lock.unlock();
       }
-      if (left < 0) {
+      if (left <= 0) {
         throw new RdmaTimeoutException(
             limit + " requests are under way over " + this + ", the limit", timeout);
       }
-      left = nanos - (System.nanoTime() - start);
-      // Once in any case: late answers may be there, unread.
+      left = nanos - (Time.now() - start);
       if (!tryRead(Math.max(0, left))) {
         awaitFreed(left);
       }
@@ -342,7 +342,7 @@ public final class RequestClient implements AutoCloseable {
     lock.lockInterruptibly();
     try {
       if (freeCount == 0) {
-        long _ = freed.awaitNanos(Math.min(left, SLICE_NANOS));
+        long _ = Time.await(freed, Math.min(left, SLICE_NANOS));
       }
     } finally {
       lock.unlock();
@@ -390,7 +390,7 @@ public final class RequestClient implements AutoCloseable {
     long nanos = nanos(timeout);
     while (!slot.isAnswered) {
       end.requireNone();
-      long left = nanos - (System.nanoTime() - start);
+      long left = nanos - (Time.now() - start);
       if (left <= 0) {
         throw new RdmaTimeoutException("a call over " + this, timeout);
       }
@@ -403,7 +403,7 @@ public final class RequestClient implements AutoCloseable {
           endReading();
         }
       } else {
-        LockSupport.parkNanos(this, Math.min(left, SLICE_NANOS));
+        Time.park(this, Math.min(left, SLICE_NANOS));
         if (Thread.interrupted()) {
           throw new InterruptedException();
         }
@@ -576,7 +576,7 @@ public final class RequestClient implements AutoCloseable {
   private void readForFutures() {
     try {
       while (submitted.get() > 0 && !end.isKnown()) {
-        if (reading.tryLock(SLICE_NANOS, TimeUnit.NANOSECONDS)) {
+        if (Time.tryLock(reading, SLICE_NANOS)) {
           try {
             read(SLICE_NANOS);
           } finally {
@@ -625,7 +625,7 @@ public final class RequestClient implements AutoCloseable {
 
   /** Gives up the futures whose time is over, and those that were cancelled. */
   private void expire() {
-    long now = System.nanoTime();
+    long now = Time.now();
     lock.lock();
     try {
       for (RequestSlot slot : slots) {

@@ -5,6 +5,7 @@ import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.time.Time;
 import dev.verbena.util.QueuePairMap;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
@@ -24,7 +25,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -119,7 +119,7 @@ public final class RequestServer implements AutoCloseable {
   /** The interval in nanoseconds, or 0; and when silent clients were asked, guarded by running. */
   private final long keepAlive;
 
-  private long askedAt = System.nanoTime();
+  private long askedAt = Time.now();
 
   private final LeakReport leak;
   private volatile boolean closed;
@@ -230,7 +230,7 @@ public final class RequestServer implements AutoCloseable {
   private void acceptAll() {
     while (!closed && removal == null) {
       if (!ServiceLoop.attempt(this::acceptNext)) {
-        LockSupport.parkNanos(PAUSE_NANOS);
+        Time.park(PAUSE_NANOS);
       }
     }
   }
@@ -384,7 +384,7 @@ public final class RequestServer implements AutoCloseable {
 
   /** Ends the clients that have gone without a word. */
   private void requireAnswers(boolean isDrained) {
-    long now = System.nanoTime();
+    long now = Time.now();
     if (now - askedAt < keepAlive) {
       return;
     }

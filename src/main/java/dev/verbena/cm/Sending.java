@@ -3,12 +3,12 @@ package dev.verbena.cm;
 import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.internal.KeepAlive;
+import dev.verbena.internal.time.Time;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.RemoteMemory;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.time.Duration;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -172,7 +172,7 @@ final class Sending {
   }
 
   private void lock(String doing, Deadline deadline) throws InterruptedException {
-    if (!lock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS)) {
+    if (!Time.tryLock(lock, deadline.remainingNanos())) {
       throw deadline.missedBy(doing + " over " + connection);
     }
   }
@@ -242,11 +242,11 @@ final class Sending {
       if (!outbox.awaitAll(Deadline.after(Duration.ZERO)) || outbox.failure() != null) {
         return;
       }
-      long asked = System.nanoTime();
+      long asked = Time.now();
       outbox.writeNothing();
       boolean answered = outbox.awaitAll(Deadline.after(limit));
       if (!answered || (outbox.failure() != null && !end.failedByEnd())) {
-        Duration waited = Duration.ofNanos(System.nanoTime() - asked);
+        Duration waited = Duration.ofNanos(Time.now() - asked);
         end.endBySilence(
             new RdmaTimeoutException(
                 "the peer %s was silent for %d ms, its device does not acknowledge a keep-alive"

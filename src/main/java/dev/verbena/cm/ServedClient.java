@@ -199,6 +199,9 @@ final class ServedClient {
   void read(int receive, RemoteMemory remote, MemoryRegion target) {
     lock.lock();
     try {
+      if (gone) {
+        throw new IllegalStateException(this + " has ended"); // Nobody would count its end.
+      }
       int index = Math.floorMod(requests.slot(receive), limit);
       reads
           .read(index)

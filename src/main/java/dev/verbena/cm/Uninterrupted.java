@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import java.util.concurrent.TimeUnit;
+import dev.verbena.internal.time.Time;
 import java.util.concurrent.locks.ReentrantLock;
 
 /** Waits that an interrupt does not end, for the close of objects that other threads use. */
@@ -35,6 +35,6 @@ final class Uninterrupted {
    * lock uses must not be destroyed because of an interrupt.
    */
   static boolean acquire(ReentrantLock lock, Deadline deadline) {
-    return await(() -> lock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS));
+    return await(() -> Time.tryLock(lock, deadline.remainingNanos()));
   }
 }

@@ -1,8 +1,8 @@
 package dev.verbena.internal;
 
 import dev.verbena.RdmaException;
+import dev.verbena.internal.time.Time;
 import java.time.Duration;
-import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
@@ -45,17 +45,17 @@ public final class KeepAlive {
 
   private static void watch(Duration interval, LongSupplier heard, Probe probe) {
     long last = heard.getAsLong();
-    long lastTime = System.nanoTime();
+    long lastTime = Time.now();
     try {
       boolean continues = true;
       while (continues) {
-        TimeUnit.NANOSECONDS.sleep(interval.toNanos());
+        Time.sleep(interval.toNanos());
         long now = heard.getAsLong();
         if (now != last) {
           last = now;
-          lastTime = System.nanoTime();
+          lastTime = Time.now();
         } else {
-          continues = probe.ask(Duration.ofNanos(System.nanoTime() - lastTime));
+          continues = probe.ask(Duration.ofNanos(Time.now() - lastTime));
         }
       }
     } catch (InterruptedException | IllegalStateException e) {

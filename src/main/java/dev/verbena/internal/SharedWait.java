@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import dev.verbena.internal.time.Time;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -38,7 +39,7 @@ public final class SharedWait {
   @SuppressWarnings("WaitNotInLoop") // The caller examines what it waits for again.
   public boolean begin(long nanos) throws InterruptedException {
     if (isAwaited) {
-      long _ = changed.awaitNanos(nanos);
+      long _ = Time.await(changed, nanos);
       return false;
     }
     isAwaited = true;

@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import dev.verbena.internal.time.Time;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -45,13 +46,13 @@ final class CopyingThreads {
               "the connection cannot be closed: for %d s, %d threads have not returned from copying"
                   .formatted(TimeUnit.NANOSECONDS.toSeconds(nanos), count));
         }
-        long start = System.nanoTime();
+        long start = Time.now();
         try {
-          long _ = none.awaitNanos(left);
+          long _ = Time.await(none, left);
         } catch (InterruptedException e) {
           interrupted = true;
         }
-        left -= System.nanoTime() - start;
+        left -= Time.now() - start;
       }
     } finally {
       if (interrupted) {

@@ -2,6 +2,7 @@ package dev.verbena.sockets;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.io.EpollSet;
+import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.IllegalSelectorException;
@@ -196,7 +197,7 @@ final class EventSelector extends AbstractSelector {
 
   /** Polls until a channel is ready, the time has passed, or the selector is woken. */
   private int poll(long nanos) {
-    long start = System.nanoTime();
+    long start = Time.now();
     try {
       if (nanos != 0) {
         begin();
@@ -206,7 +207,7 @@ final class EventSelector extends AbstractSelector {
         int updated = pollOnce(left);
         boolean woken = isWoken.getAndSet(false);
         if (nanos != FOREVER) {
-          left = nanos - (System.nanoTime() - start);
+          left = nanos - (Time.now() - start);
         }
         // A channel that was ready also ends a selection if its key is selected already: as in the
         // JDK, so that a program that left keys in the set finds them.

@@ -1,13 +1,13 @@
 package dev.verbena.sockets;
 
 import dev.verbena.internal.Providers;
+import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.SocketTimeoutException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -26,7 +26,7 @@ final class HybridConnect {
   private final Rule rule;
   private final boolean isByRdma;
   private final boolean mayFallBack;
-  private final long start = System.nanoTime();
+  private final long start = Time.now();
 
   /** Why there is no connection by RDMA. */
   private @Nullable IOException ofRdma;
@@ -96,8 +96,7 @@ final class HybridConnect {
       return false;
     }
     if (mayFallBack) {
-      CompletableFuture.delayedExecutor(LIMIT, TimeUnit.NANOSECONDS, Runnable::run)
-          .execute(changed);
+      Time.after(LIMIT, changed);
     }
     return true;
   }
@@ -136,7 +135,7 @@ final class HybridConnect {
       return true;
     }
     try {
-      long left = mayFallBack ? LIMIT - (System.nanoTime() - start) : SocketCalls.FOREVER;
+      long left = mayFallBack ? LIMIT - (Time.now() - start) : SocketCalls.FOREVER;
       if (!rdma.finishConnect(left) && left <= 0) {
         throw noAnswer();
       }

@@ -2,6 +2,7 @@ package dev.verbena.sockets;
 
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.io.EpollSet;
+import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
@@ -250,7 +251,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   }
 
   private SocketChannel awaitEither(long nanos) throws IOException {
-    long start = System.nanoTime();
+    long start = Time.now();
     Selector selector = waiting();
     while (true) {
       if (Thread.currentThread().isInterrupted()) {

@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ProtocolFamily;
@@ -160,7 +161,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   }
 
   private @Nullable RdmaConnection accept(boolean wait, long nanos) throws IOException {
-    long start = System.nanoTime();
+    long start = Time.now();
     RdmaListener from = Objects.requireNonNull(listener);
     while (isOpen()) {
       RdmaConnection accepted = from.accept();

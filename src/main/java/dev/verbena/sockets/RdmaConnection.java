@@ -10,6 +10,7 @@ import dev.verbena.internal.Providers;
 import dev.verbena.internal.Resolution;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ProtocolException;
@@ -17,7 +18,6 @@ import java.net.SocketException;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -329,7 +329,7 @@ final class RdmaConnection {
     lock.lock();
     try {
       while (state == State.CONNECTING && !isClosing && left > 0) {
-        left = change.awaitNanos(left);
+        left = Time.await(change, left);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -399,9 +399,9 @@ final class RdmaConnection {
     }
     if (isOrderly) {
       CompletableFuture<Void> _ =
-          acknowledged
-              .completeOnTimeout(null, nanos, TimeUnit.NANOSECONDS)
-              .thenRun(() -> Thread.ofVirtual().start(this::release));
+          acknowledged.thenRun(() -> Thread.ofVirtual().start(this::release));
+      CompletableFuture<@Nullable Void> kept = acknowledged; // Not this connection for so long.
+      Time.after(nanos, () -> kept.complete(null));
       continueClose();
     } else {
       Thread _ = Thread.ofVirtual().start(this::release);

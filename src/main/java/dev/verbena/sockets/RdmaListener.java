@@ -8,6 +8,7 @@ import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
@@ -213,7 +214,7 @@ final class RdmaListener {
     lock.lock();
     try {
       while (established.isEmpty() && failure == null && !isClosed && left > 0) {
-        left = change.awaitNanos(left);
+        left = Time.await(change, left);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.cm.ConnectionId;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.time.Time;
 import dev.verbena.verbs.ProtectionDomain;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -449,14 +450,14 @@ final class RdmaStream {
    * return earlier, in particular when the thread is interrupted.
    */
   void await(int operations, long nanos) {
-    long deadline = nanos == Long.MAX_VALUE ? nanos : System.nanoTime() + nanos;
+    long deadline = nanos == Long.MAX_VALUE ? nanos : Time.now() + nanos;
     lock.lock();
     try {
       spin(operations);
       while (!state.isClosing()
           && ready(operations) == 0
           && !Thread.currentThread().isInterrupted()) {
-        long left = nanos == Long.MAX_VALUE ? nanos : deadline - System.nanoTime();
+        long left = nanos == Long.MAX_VALUE ? nanos : deadline - Time.now();
         if (left <= 0) {
           return;
         }
@@ -476,8 +477,8 @@ final class RdmaStream {
     if (SPIN_NANOS == 0) {
       return;
     }
-    long start = System.nanoTime();
-    while (!state.isClosing() && System.nanoTime() - start < SPIN_NANOS) {
+    long start = Time.now();
+    while (!state.isClosing() && Time.now() - start < SPIN_NANOS) {
       boolean _ = protocol.process();
       if ((readyNow() & operations) != 0) {
         return;
@@ -485,9 +486,9 @@ final class RdmaStream {
       lock.unlock();
       try {
         if (Thread.currentThread().isVirtual()) {
-          Thread.yield(); // What it waits for may need this carrier.
+          Time.yieldProcessor(); // What it waits for may need this carrier.
         }
-        Thread.onSpinWait();
+        Time.pause();
       } finally {
         lock.lock();
       }

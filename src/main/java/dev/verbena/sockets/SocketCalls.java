@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -27,7 +28,7 @@ interface SocketCalls {
    * @throws SocketTimeoutException if the time has passed
    */
   static long left(long nanos, long start, String message) throws SocketTimeoutException {
-    long left = nanos == FOREVER ? nanos : nanos - (System.nanoTime() - start);
+    long left = nanos == FOREVER ? nanos : nanos - (Time.now() - start);
     if (left <= 0) {
       throw new SocketTimeoutException(message);
     }

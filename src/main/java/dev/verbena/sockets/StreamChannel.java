@@ -1,6 +1,7 @@
 package dev.verbena.sockets;
 
 import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
@@ -180,7 +181,7 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
   }
 
   private long receive(ByteBuffer target, boolean wait, long nanos) throws IOException {
-    long start = System.nanoTime();
+    long start = Time.now();
     while (true) {
       if (connection.isInputShut()) {
         return END;

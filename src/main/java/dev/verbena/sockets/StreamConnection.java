@@ -3,6 +3,7 @@ package dev.verbena.sockets;
 import dev.verbena.RdmaException;
 import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.io.EpollSet;
+import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ProtocolFamily;
@@ -190,7 +191,7 @@ final class StreamConnection implements PolledChannel {
 
   /** Waits for the pending connection; returns false if the channel is closed meanwhile. */
   boolean await(long nanos) throws IOException {
-    long start = System.nanoTime();
+    long start = Time.now();
     while (channel.isOpen()) {
       if (isEstablished()) {
         return true;
@@ -307,7 +308,7 @@ final class StreamConnection implements PolledChannel {
     var released = ending.close(seconds == 0 ? 0 : RdmaStream.LONGEST_CLOSE);
     if (seconds > 0 && isBlocking && isConnected()) {
       try {
-        released.get(seconds, TimeUnit.SECONDS);
+        Void _ = Time.get(released, TimeUnit.SECONDS.toNanos(seconds));
       } catch (TimeoutException e) {
         // The end goes on.
       } catch (InterruptedException e) {

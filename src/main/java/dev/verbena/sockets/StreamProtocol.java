@@ -79,8 +79,8 @@ final class StreamProtocol {
       int succeeded = 0;
       for (int i = 0; i < count && !state.isDrained(); i++) {
         if (!completions.isSuccess(i)) {
-          state.drain();
           state.failed(completions.status(i));
+          state.drain();
         } else if (completions.has(i, CompletionFlag.WITH_IMM)) {
           succeeded++;
           receive(completions.immediate(i));

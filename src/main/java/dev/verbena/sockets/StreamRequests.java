@@ -70,7 +70,7 @@ final class StreamRequests {
     list.id(request, (long) operation << Integer.SIZE | value);
     try {
       if (queuePair.post(list, request, 1) == 0) {
-        state.fail("the send queue of the connection is full");
+        throw new IllegalStateException("the send queue is full");
       }
     } catch (VerbsException | IllegalStateException e) {
       state.fail(e);

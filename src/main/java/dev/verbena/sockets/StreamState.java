@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import dev.verbena.internal.time.Time;
 import dev.verbena.values.CompletionStatus;
 import java.io.IOException;
 import java.net.SocketException;
@@ -189,7 +190,7 @@ final class StreamState {
   private void flushed() {
     if (isConnected()) {
       // Virtual threads of the program that poll the stream can occupy all carriers.
-      Thread.ofPlatform().daemon().name("flush of " + stream).start(flushed);
+      Time.daemon().name("flush of " + stream).start(flushed);
       connection = Connection.FLUSHED;
     }
   }
@@ -220,7 +221,12 @@ final class StreamState {
       connection = Connection.FAILED;
       failure = why;
       events.signal();
-      Thread.ofVirtual().name("end of " + stream).start(failed);
+      try {
+        Thread.ofVirtual().name("end of " + stream).start(failed);
+      } catch (Throwable t) {
+        drain(); // Nobody disconnects, so that no request is flushed.
+        throw t;
+      }
     }
   }
 }

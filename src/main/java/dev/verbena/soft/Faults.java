@@ -1,15 +1,19 @@
 package dev.verbena.soft;
 
+import dev.verbena.internal.time.Time;
 import dev.verbena.soft.device.Delays;
 import dev.verbena.soft.device.FailingCalls;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftObject;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.random.RandomGenerator;
 
 /**
  * The injected faults of a network: packets that are lost, duplicated, reordered, delayed or
@@ -23,6 +27,7 @@ import java.util.Set;
 public final class Faults {
   private static final long REORDER_NANOS = 50_000;
   private static final double STRICT_REORDERING = 0.02;
+  private static final long MAX_VARIED_DELAY = 20_000;
   private static final Duration MAX_DELAY = Duration.ofDays(1);
 
   private final SoftNetwork network;
@@ -39,7 +44,7 @@ public final class Faults {
 
   Faults(SoftNetwork network) {
     this.network = network;
-    seed = new Random().nextLong();
+    seed = Time.random(ThreadLocalRandom.current()).nextLong();
     random = new Random(seed);
   }
 
@@ -250,9 +255,8 @@ public final class Faults {
    * Makes one call of a function of libibverbs or librdmacm fail, such as the third {@code
    * ibv_reg_mr} from now.
    *
-   * @param function the name of a C function that the software device implements; posting, polling,
-   *     {@code ibv_req_notify_cq} and functions that never fail, such as {@code
-   *     ibv_ack_async_event}, cannot be made to fail
+   * @param function the name of a C function that the software device implements; posting, polling
+   *     and {@code ibv_req_notify_cq} cannot be made to fail
    * @param call which call: 1 for the next
    * @param errno the reason it reports, such as {@link dev.verbena.Errno#ENOMEM}
    * @return this
@@ -303,6 +307,33 @@ public final class Faults {
           random = new Random(seed);
           reordering = STRICT_REORDERING;
           delays.begin(seed);
+        });
+  }
+
+  /**
+   * Chooses faults at random: of packets, and with a probability of one half those of {@link
+   * #strict}. About a quarter of the choices has no fault of packets.
+   *
+   * @param choice decides what is chosen, and the {@link #seed}
+   * @return this
+   */
+  public Faults vary(RandomGenerator choice) {
+    return change(
+        () -> {
+          seed = choice.nextLong();
+          random = new Random(seed);
+          double[] probabilities = new double[4];
+          if (choice.nextInt(4) > 0) {
+            Arrays.setAll(probabilities, i -> choice.nextBoolean() ? choice.nextDouble(0.1) : 0);
+          }
+          loss = probabilities[0];
+          duplication = probabilities[1];
+          reordering = probabilities[2];
+          corruption = probabilities[3];
+          delayNanos = choice.nextBoolean() ? choice.nextLong(MAX_VARIED_DELAY) : 0;
+          if (choice.nextBoolean()) {
+            delays.begin(seed);
+          }
         });
   }
 

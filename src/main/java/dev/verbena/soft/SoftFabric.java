@@ -1,5 +1,6 @@
 package dev.verbena.soft;
 
+import dev.verbena.internal.time.Time;
 import dev.verbena.soft.device.DeviceCounters;
 import dev.verbena.soft.device.Ethernet;
 import dev.verbena.soft.device.Fabric;
@@ -10,6 +11,7 @@ import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Scheduler;
 import dev.verbena.soft.engine.Timer;
+import dev.verbena.soft.wire.CaptureWriter;
 import dev.verbena.soft.wire.Gids;
 import dev.verbena.soft.wire.LinkReceiver;
 import dev.verbena.soft.wire.ManagementDatagram;
@@ -19,6 +21,7 @@ import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.PacketPool;
 import dev.verbena.soft.wire.PacketText;
 import dev.verbena.soft.wire.Psn;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -31,6 +34,8 @@ import org.jspecify.annotations.Nullable;
  * ports and over its link, with the faults of the network. Used under the network's lock.
  */
 final class SoftFabric implements Fabric, LinkReceiver {
+  private static final System.Logger LOGGER = System.getLogger(SoftFabric.class.getName());
+
   private final NetworkLink link;
   private final Scheduler scheduler;
   private final PacketPool packets;
@@ -43,6 +48,8 @@ final class SoftFabric implements Fabric, LinkReceiver {
 
   /** Receives each packet as text, or null. */
   private @Nullable Consumer<String> tracer;
+
+  private @Nullable CaptureWriter capture;
 
   // Where packets for a GID go
   private long[] gidHighs = new long[0];
@@ -59,6 +66,11 @@ final class SoftFabric implements Fabric, LinkReceiver {
   /** Passes each packet as text to a consumer from now on. */
   void trace(Consumer<String> lines) {
     tracer = lines;
+  }
+
+  /** Writes each packet that is sent to a capture file from now on. */
+  void capture(CaptureWriter file) {
+    capture = file;
   }
 
   // Devices
@@ -162,6 +174,7 @@ final class SoftFabric implements Fabric, LinkReceiver {
       packet.corrupt = true;
     }
     trace("sent ", packet);
+    record(packet);
     if (faults.duplicates()) {
       launch(from, packets.take().copyOf(packet));
     }
@@ -207,6 +220,17 @@ final class SoftFabric implements Fabric, LinkReceiver {
   /** Whether packets from one port to another are sent over the link. */
   private boolean leaves(SoftPort from, SoftPort to) {
     return isLinked() && from.device != to.device;
+  }
+
+  private void record(Packet packet) {
+    if (capture != null && packet.opcode != Opcode.RAW) {
+      try {
+        capture.write(packet, Time.wallClock());
+      } catch (IOException e) {
+        capture = null;
+        LOGGER.log(System.Logger.Level.WARNING, "the capture file ends here", e);
+      }
+    }
   }
 
   private void trace(String what, Packet packet) {

@@ -8,6 +8,7 @@ import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
+import dev.verbena.internal.time.Time;
 import dev.verbena.verbs.Context;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -18,7 +19,6 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
@@ -266,7 +266,7 @@ public final class SoftHosts implements AutoCloseable {
       Connection connected = null;
       try {
         connected = Connection.connect(SERVER, settings.withLocalAddress(CLIENT));
-        server = created(accepting.get(settings.timeout().toNanos(), TimeUnit.NANOSECONDS));
+        server = created(Time.get(accepting, settings.timeout().toNanos()));
         client = created(connected);
       } finally {
         if (client == null) {

@@ -8,6 +8,7 @@ import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.NativeAccess;
 import dev.verbena.internal.foreign.Platform;
+import dev.verbena.internal.time.Time;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.Profile;
 import dev.verbena.soft.device.Registry;
@@ -17,12 +18,15 @@ import dev.verbena.soft.device.SoftObject;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.functions.SoftProvider;
+import dev.verbena.soft.wire.CaptureWriter;
 import dev.verbena.soft.wire.Gids;
 import dev.verbena.soft.wire.NetworkLink;
 import dev.verbena.soft.wire.NoLink;
 import dev.verbena.soft.wire.PacketPool;
 import dev.verbena.soft.wire.UdpLink;
 import dev.verbena.verbs.Device;
+import java.io.IOException;
+import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -278,7 +282,8 @@ public final class SoftNetwork implements AutoCloseable {
     }
     ports.forEach(port -> port.forEach(SoftNetwork::requireUnicast));
     long guid =
-        LOCALLY_ADMINISTERED | (RandomGenerator.getDefault().nextLong() >>> 16 & 0xffff_ffff_ff00L);
+        LOCALLY_ADMINISTERED
+            | (Time.random(RandomGenerator.getDefault()).nextLong() >>> 16 & 0xffff_ffff_ff00L);
     List<List<Gids>> gids =
         ports.stream().map(port -> port.stream().map(Gids::of).toList()).toList();
     return engine.locked(
@@ -414,6 +419,20 @@ public final class SoftNetwork implements AutoCloseable {
   public void trace(Consumer<String> lines) {
     Objects.requireNonNull(lines, "lines");
     engine.locked(() -> fabric.trace(lines));
+  }
+
+  /**
+   * Writes each packet that a device of this network sends to a capture file in the format of
+   * libpcap, from now on, as a datagram of RoCE v2: Wireshark, {@code verbena sniff} and {@link
+   * CaptureFile} read it. Raw packets are left out. In a {@link Simulation} the same seed gives the
+   * same file.
+   *
+   * @param file where it is written, under the network's lock; an error is logged, and ends it
+   * @throws IOException if the header of the file cannot be written
+   */
+  public void capture(OutputStream file) throws IOException {
+    CaptureWriter writer = new CaptureWriter(file);
+    engine.locked(() -> fabric.capture(writer));
   }
 
   /**

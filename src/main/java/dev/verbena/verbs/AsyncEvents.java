@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.time.Time;
 import dev.verbena.values.AsyncEventType;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -134,8 +135,7 @@ public final class AsyncEvents {
     private Listening(AsyncEvents events, Consumer<? super AsyncEvent> listener) {
       this.context = events.context;
       this.thread =
-          Thread.ofPlatform()
-              .daemon()
+          Time.daemon()
               .name("events of " + context.device())
               .unstarted(() -> run(events, listener));
       thread.start();
@@ -192,12 +192,12 @@ public final class AsyncEvents {
 
     /** Waits for the thread; an interrupt does not end the wait. */
     private boolean joined(Duration limit) {
-      long start = System.nanoTime();
+      long start = Time.now();
       boolean interrupted = false;
       try {
         while (true) {
           try {
-            return thread.join(limit.minusNanos(System.nanoTime() - start));
+            return Time.join(thread, limit.minusNanos(Time.now() - start));
           } catch (InterruptedException e) {
             interrupted = true;
           }

@@ -1,7 +1,7 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.time.Time;
 import java.time.Duration;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Waits for completions of one queue: first polls for some time, which has the lowest latency, then
@@ -98,7 +98,7 @@ public final class CompletionWaiter {
   }
 
   private int await(Completions completions, long timeout) throws InterruptedException {
-    long start = System.nanoTime();
+    long start = Time.now();
     int count = spin(completions, start, Math.min(spin, timeout));
     while (count == 0) {
       long seen = queue.events();
@@ -107,7 +107,7 @@ public final class CompletionWaiter {
         armedAt = seen;
       }
       count = queue.poll(completions); // Completions that were added before the request.
-      long left = timeout == FOR_EVER ? FOR_EVER : timeout - (System.nanoTime() - start);
+      long left = timeout == FOR_EVER ? FOR_EVER : timeout - (Time.now() - start);
       if (count > 0 || left <= 0) {
         return count;
       }
@@ -131,15 +131,15 @@ public final class CompletionWaiter {
         if (count > 0) {
           return count;
         }
-        Thread.onSpinWait();
+        Time.pause();
       }
-      now = System.nanoTime();
+      now = Time.now();
       if (virtual && now - start < time) { // What it waits for may need this carrier.
         if ((now - start) / SLICE > slice) {
           slice = (now - start) / SLICE;
-          LockSupport.parkNanos(this, 1);
+          Time.park(this, 1);
         } else {
-          Thread.yield();
+          Time.yieldProcessor();
         }
       }
     } while (now - start < time);

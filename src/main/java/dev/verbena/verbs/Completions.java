@@ -10,6 +10,7 @@ import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.DataPathUser;
+import dev.verbena.internal.time.Time;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.values.CompletionFlag;
@@ -118,6 +119,9 @@ public final class Completions {
           "ibv_poll_cq",
           Errno.EIO,
           "result " + result + " on " + queue + ": the queue is in an error state");
+    }
+    if (result == 0) {
+      Time.pauseOfPoller();
     }
     return result;
   }

@@ -1,13 +1,13 @@
 package dev.verbena.verbs;
 
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.internal.time.Time;
 import dev.verbena.values.QueuePairState;
 import dev.verbena.values.QueuePairType;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.ObjIntConsumer;
 
@@ -26,7 +26,7 @@ final class Drain {
   private final Completions completions = new Completions(BATCH);
 
   /** The identifier of the last requests, which no request of the program has. */
-  private final long id = ThreadLocalRandom.current().nextLong();
+  private final long id = Time.random(ThreadLocalRandom.current()).nextLong();
 
   private int outstanding;
 
@@ -53,7 +53,7 @@ final class Drain {
       throw new IllegalStateException(
           queuePair + " is in state " + state + ": it has not been connected, reset() it");
     }
-    long start = System.nanoTime();
+    long start = Time.now();
     queuePair.fail();
     SendList send = new SendList(1, 1);
     send.send(0).id(id).signaled();
@@ -78,10 +78,10 @@ final class Drain {
       }
       if (polled == 0) {
         queuePair.core.requireOpen(); // A thread that closes it discards what is waited for.
-        if (System.nanoTime() - start > TimeUnit.NANOSECONDS.convert(limit)) {
+        if (Time.now() - start > TimeUnit.NANOSECONDS.convert(limit)) {
           throw new RdmaTimeoutException("draining " + queuePair, limit);
         }
-        LockSupport.parkNanos(PAUSE_NANOS);
+        Time.park(PAUSE_NANOS);
       }
     }
   }

@@ -8,6 +8,8 @@ import dev.verbena.internal.foreign.OwnMemory;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.rules.AccessRules;
+import dev.verbena.internal.time.Simulated;
+import dev.verbena.internal.time.Time;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.values.AccessFlag;
@@ -155,6 +157,10 @@ public final class MemoryRegistration {
    */
   public MemoryRegion register() {
     AccessRules.check(access);
+    Simulated simulation = Time.simulation();
+    if (simulation != null && start == null && dmaBuf == null && !isZeroBased()) {
+      start = simulation.address(length);
+    }
     if (dmaBuf == null) {
       AccessRules.checkRegistrable(memory, access);
     }
@@ -181,11 +187,15 @@ public final class MemoryRegistration {
     }
   }
 
+  private boolean isZeroBased() {
+    return access.contains(AccessFlag.ZERO_BASED);
+  }
+
   private long startAddress() {
     if (start != null) {
       return start;
     }
-    if (access.contains(AccessFlag.ZERO_BASED)) {
+    if (isZeroBased()) {
       return 0;
     }
     return dmaBuf == null ? memory.address() : offset;

@@ -1,11 +1,11 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.time.Time;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
 import java.util.Objects;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Access to the memory of a region that a device or a peer reads and writes at the same time, for
@@ -154,10 +154,10 @@ public final class PolledMemory {
     if (getLongAcquire(offset) == expected) {
       return true;
     }
-    long start = System.nanoTime();
+    long start = Time.now();
     do {
       for (int i = 0; i < SPINS; i++) {
-        Thread.onSpinWait();
+        Time.pause();
         if (getLongAcquire(offset) == expected) {
           return true;
         }
@@ -186,10 +186,10 @@ public final class PolledMemory {
     if (getByteAcquire(offset) == expected) {
       return true;
     }
-    long start = System.nanoTime();
+    long start = Time.now();
     do {
       for (int i = 0; i < SPINS; i++) {
-        Thread.onSpinWait();
+        Time.pause();
         if (getByteAcquire(offset) == expected) {
           return true;
         }
@@ -203,15 +203,15 @@ public final class PolledMemory {
     if (Thread.interrupted()) {
       throw new InterruptedException();
     }
-    long waited = System.nanoTime() - start;
+    long waited = Time.now() - start;
     if (waited >= CompletionWaiter.saturated(timeout)) {
       return false;
     }
     if (waited > SPIN_NANOS) {
       if (Thread.currentThread().isVirtual()) { // Those that yield may keep a carrier for ever.
-        LockSupport.parkNanos(1);
+        Time.park(1);
       } else {
-        Thread.yield();
+        Time.yieldProcessor();
       }
     }
     return true;

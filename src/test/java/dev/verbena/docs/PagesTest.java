@@ -85,6 +85,7 @@ class PagesTest {
   private static final Set<String> OTHER_OPTIONS =
       Set.of(
           "--add-exports",
+          "--add-opens",
           "--cap-add",
           "--enable-native-access",
           "--release",

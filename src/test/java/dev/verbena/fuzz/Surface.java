@@ -56,6 +56,9 @@ final class Surface {
           Map.entry("SynchronousMode.createEndpoint", WAITS_IN_C),
           Map.entry("ConnectionId.migrateToSynchronous", WAITS_IN_C),
           Map.entry("ParentDomain$Builder.allowUnprotectedMemory", "part of the unchecked form"),
+          Map.entry("Simulation.sleep", "waits as long as it is told"),
+          Map.entry("Simulation.run", "runs code in threads of its own"),
+          Map.entry("Simulation.check", "runs code in threads of its own"),
           Map.entry("RdmaSelectorProvider.openPipe", "a pipe of the JDK"),
           Map.entry("RdmaSelectorProvider.inheritedChannel", "a channel of the JDK"));
 

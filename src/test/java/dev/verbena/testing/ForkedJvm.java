@@ -25,6 +25,8 @@ public final class ForkedJvm {
   /** That of this JVM if it is null. */
   private File folder;
 
+  private Path overlay;
+
   /** What a JVM said, and how it ended. */
   public record Result(int exit, String output) {
     /** The output, of a JVM that must have ended well. */
@@ -55,6 +57,12 @@ public final class ForkedJvm {
     } catch (URISyntaxException e) {
       throw new AssertionError(e);
     }
+    return this;
+  }
+
+  /** Takes classes of the library from a folder, if they are there. */
+  public ForkedJvm before(Path classes) {
+    overlay = classes;
     return this;
   }
 
@@ -89,6 +97,9 @@ public final class ForkedJvm {
     } else {
       List<String> path = new ArrayList<>(List.of(library, tests));
       path.addAll(jars);
+      if (overlay != null) {
+        path.addFirst(overlay.toString());
+      }
       command.addAll(List.of("-cp", String.join(File.pathSeparator, path), main.getName()));
     }
     command.addAll(List.of(arguments));

@@ -115,7 +115,7 @@ public enum Abi {
    *     layout with the mutex replaced and the following members moved as a C compiler does
    */
   public GroupLayout layout(GroupLayout raw) {
-    return (GroupLayout) relaid(raw);
+    return equals(X86_64) ? raw : (GroupLayout) relaid(raw);
   }
 
   private MemoryLayout relaid(MemoryLayout raw) {

@@ -3,12 +3,15 @@ package dev.verbena.internal.io;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Libc;
+import dev.verbena.internal.time.Simulated;
+import dev.verbena.internal.time.Time;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -17,7 +20,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * readable, and for actions that run then. A waiting virtual thread releases its carrier, and
  * interrupts reach every thread.
  */
-final class Poller {
+final class Poller implements Simulated.Source {
   private static final int EPOLLONESHOT = 1 << 30;
   private static final int CAPACITY = 64;
 
@@ -55,6 +58,9 @@ final class Poller {
 
   private static Poller instance;
 
+  /** Those of simulations, which look themselves. */
+  private static final Map<Simulated, Poller> SIMULATED = new ConcurrentHashMap<>();
+
   private final int epoll;
   private final MemorySegment events =
       Arena.global().allocate(CAPACITY * EpollEvents.SIZE, Long.BYTES);
@@ -67,19 +73,40 @@ final class Poller {
 
   /** Returns the poller, started at the first wait. */
   static synchronized Poller get() {
+    Simulated simulation = Time.simulation();
+    if (simulation != null) {
+      return SIMULATED.computeIfAbsent(simulation, Poller::of);
+    }
     if (instance == null) {
       Poller poller = new Poller(Libc.epoll_create1());
       Thread.ofPlatform()
           .daemon()
           .name("verbena-poller")
-          .start(() -> ServiceLoop.run(poller::step, poller::wakeEverybody));
+          .start(() -> ServiceLoop.run(() -> poller.step(-1), poller::wakeEverybody));
       instance = poller;
     }
     return instance;
   }
 
-  private void step() {
-    int count = Libc.epoll_wait(epoll, events.address(), CAPACITY, -1);
+  private static Poller of(Simulated simulation) {
+    Poller poller = new Poller(Libc.epoll_create1());
+    simulation.whenIdle(poller);
+    return poller;
+  }
+
+  @Override
+  public void look() {
+    step(0);
+  }
+
+  @Override
+  public synchronized void close() {
+    SIMULATED.values().remove(this);
+    Libc.closeQuietly(epoll);
+  }
+
+  private void step(int milliseconds) {
+    int count = Libc.epoll_wait(epoll, events.address(), CAPACITY, milliseconds);
     for (int i = 0; i < count; i++) {
       wakeAll(EpollEvents.number(events, i));
     }

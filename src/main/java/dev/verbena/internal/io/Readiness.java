@@ -1,6 +1,7 @@
 package dev.verbena.internal.io;
 
 import dev.verbena.internal.foreign.Libc;
+import dev.verbena.internal.time.Time;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -10,7 +11,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -113,7 +113,7 @@ public final class Readiness implements AutoCloseable {
    * @throws InterruptedException if the thread is interrupted
    */
   public boolean await(long nanos) throws InterruptedException {
-    long start = System.nanoTime();
+    long start = Time.now();
     if (Thread.interrupted()) {
       throw new InterruptedException();
     }
@@ -172,11 +172,11 @@ public final class Readiness implements AutoCloseable {
         if (Thread.interrupted()) {
           throw new InterruptedException();
         }
-        long left = nanos == Long.MAX_VALUE ? nanos : nanos - (System.nanoTime() - start);
+        long left = nanos == Long.MAX_VALUE ? nanos : nanos - (Time.now() - start);
         if (left <= 0) {
           return false;
         }
-        LockSupport.parkNanos(this, left);
+        Time.park(this, left);
       }
       return !closed;
     } finally {
@@ -204,7 +204,7 @@ public final class Readiness implements AutoCloseable {
             void wake() {
               if (!closed) {
                 // Virtual threads of the program that spin can occupy all carriers.
-                Thread.ofPlatform().daemon().name(Readiness.this.toString()).start(action);
+                Time.daemon().name(Readiness.this.toString()).start(action);
               }
             }
           });
@@ -261,7 +261,7 @@ public final class Readiness implements AutoCloseable {
                   + " does not leave it");
         }
         try {
-          remaining = left.awaitNanos(remaining);
+          remaining = Time.await(left, remaining);
         } catch (InterruptedException e) {
           interrupted = true;
         }

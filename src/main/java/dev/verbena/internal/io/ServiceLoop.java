@@ -1,8 +1,8 @@
 package dev.verbena.internal.io;
 
 import dev.verbena.internal.foreign.FailureLog;
+import dev.verbena.internal.time.Time;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * The loop of a thread that serves all threads of the process. No exception or error ends it: each
@@ -27,7 +27,7 @@ public final class ServiceLoop {
     while (true) {
       if (!attempt(step)) {
         boolean _ = attempt(afterFailure);
-        LockSupport.parkNanos(PAUSE);
+        Time.park(PAUSE);
       }
     }
   }

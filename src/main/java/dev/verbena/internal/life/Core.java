@@ -4,6 +4,7 @@ import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.foreign.StackSpace;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.time.Time;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -599,16 +600,16 @@ public final class Core {
 
   private synchronized void awaitWhile(
       BooleanSupplier condition, Duration limit, Supplier<String> reason) {
-    long start = System.nanoTime();
+    long start = Time.now();
     boolean interrupted = false;
     try {
       while (condition.getAsBoolean()) {
-        long left = limit.toNanos() - (System.nanoTime() - start);
+        long left = limit.toNanos() - (Time.now() - start);
         if (left <= 0) {
           throw new IllegalStateException(this + " cannot be closed: " + reason.get());
         }
         try {
-          wait(Math.ceilDiv(left, 1_000_000));
+          Time.wait(this, left);
         } catch (InterruptedException e) {
           interrupted = true;
         }

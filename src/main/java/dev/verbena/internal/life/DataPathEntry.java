@@ -1,9 +1,9 @@
 package dev.verbena.internal.life;
 
 import dev.verbena.internal.foreign.ThreadBarrier;
+import dev.verbena.internal.time.Time;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -151,10 +151,10 @@ public final class DataPathEntry {
   boolean awaitEnd(long start, long nanos) {
     int now = (int) CALLS.getAcquire(this);
     while (isOtherInside(now) && (int) CALLS.getAcquire(this) == now) {
-      if (System.nanoTime() - start > nanos) {
+      if (Time.now() - start > nanos) {
         return false;
       }
-      LockSupport.parkNanos(PAUSE_NANOS); // A call of the data path takes less than that.
+      Time.park(PAUSE_NANOS); // A call of the data path takes less than that.
     }
     return true;
   }

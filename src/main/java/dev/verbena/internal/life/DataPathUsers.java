@@ -1,6 +1,7 @@
 package dev.verbena.internal.life;
 
 import dev.verbena.internal.foreign.ThreadBarrier;
+import dev.verbena.internal.time.Time;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -33,7 +34,7 @@ final class DataPathUsers {
       return;
     }
     ThreadBarrier.run();
-    long start = System.nanoTime();
+    long start = Time.now();
     for (WeakReference<DataPathUser> reference : waitedFor) {
       DataPathUser user = reference.get();
       if (user != null) {

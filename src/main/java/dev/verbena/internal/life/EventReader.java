@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.io.Readiness;
 import dev.verbena.internal.jfr.FlightEvents;
+import dev.verbena.internal.time.Time;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -66,7 +67,7 @@ public final class EventReader<E> {
 
   /** Waits for an event with a timeout; returns null if it elapsed. */
   public E poll(Duration timeout) throws InterruptedException {
-    long start = System.nanoTime();
+    long start = Time.now();
     E event = poll();
     if (event != null) {
       return event;
@@ -76,7 +77,7 @@ public final class EventReader<E> {
       for (Duration left = timeout; event == null && left.isPositive(); ) {
         awaitReadable(owner, TimeUnit.NANOSECONDS.convert(left));
         event = poll();
-        left = timeout.minusNanos(System.nanoTime() - start);
+        left = timeout.minusNanos(Time.now() - start);
       }
       return event;
     } finally {

@@ -2,11 +2,11 @@ package dev.verbena.internal.life;
 
 import dev.verbena.internal.BoundsChecks;
 import dev.verbena.internal.foreign.StackSpace;
+import dev.verbena.internal.time.Time;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -116,18 +116,18 @@ public final class OpenSection {
    * @throws IllegalStateException if this thread has it open, or another one does not end it
    */
   public void requireEnded() {
-    long start = System.nanoTime();
+    long start = Time.now();
     while (true) {
       endIfAbandoned();
       Thread thread = (Thread) OWNER.getAcquire(this);
       if (thread == null) {
         return;
       }
-      if (thread.equals(Thread.currentThread()) || System.nanoTime() - start > LIMIT.toNanos()) {
+      if (thread.equals(Thread.currentThread()) || Time.now() - start > LIMIT.toNanos()) {
         throw new IllegalStateException(
             queue + " cannot be closed: its " + name + " is open in thread " + Core.nameOf(thread));
       }
-      LockSupport.parkNanos(PAUSE);
+      Time.park(PAUSE);
     }
   }
 }

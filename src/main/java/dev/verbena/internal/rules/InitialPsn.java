@@ -1,5 +1,7 @@
 package dev.verbena.internal.rules;
 
+import dev.verbena.internal.time.Simulated;
+import dev.verbena.internal.time.Time;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -18,6 +20,10 @@ public final class InitialPsn {
    * reads it too, but its first use takes 12 to 28 ms.
    */
   public static int next() {
+    Simulated simulation = Time.simulation();
+    if (simulation != null) {
+      return simulation.random().nextInt(1 << 24);
+    }
     try (InputStream random = new FileInputStream(KERNEL)) {
       byte[] read = random.readNBytes(3);
       return (read[0] & 0xff) << 16 | (read[1] & 0xff) << 8 | (read[2] & 0xff);

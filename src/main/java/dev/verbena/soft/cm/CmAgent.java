@@ -1,5 +1,6 @@
 package dev.verbena.soft.cm;
 
+import dev.verbena.internal.time.Time;
 import dev.verbena.soft.device.ManagementHandler;
 import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftDevice;
@@ -106,13 +107,13 @@ final class CmAgent implements ManagementHandler {
   int newId() {
     int id;
     do {
-      id = RANDOM.nextInt();
+      id = Time.random(RANDOM).nextInt();
     } while (id == 0 || exchanges.containsKey(id) || lookups.containsKey(id));
     return id;
   }
 
   long newTransaction() {
-    return RANDOM.nextLong();
+    return Time.random(RANDOM).nextLong();
   }
 
   // What is known

@@ -2,6 +2,7 @@ package dev.verbena.soft.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.time.Time;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.CallFailure;
@@ -57,7 +58,7 @@ public final class CmId {
   public final int queuePairType;
 
   /** The packet sequence number with which the peer is to send. */
-  final int startingPsn = ThreadLocalRandom.current().nextInt() & Psn.MASK;
+  final int startingPsn = Time.random(ThreadLocalRandom.current()).nextInt() & Psn.MASK;
 
   State state = State.IDLE;
   public CmChannel channel;

@@ -2,6 +2,7 @@ package dev.verbena.soft.cm;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.time.Time;
 import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.SoftDevice;
 import java.net.InetAddress;
@@ -50,7 +51,7 @@ final class CmPorts {
 
   private int freePort(int portSpace) {
     int count = LAST - FIRST + 1;
-    int start = ThreadLocalRandom.current().nextInt(count);
+    int start = Time.random(ThreadLocalRandom.current()).nextInt(count);
     for (int i = 0; i < count; i++) {
       int port = FIRST + (start + i) % count;
       if (!bound.containsKey(new Key(portSpace, port))) {

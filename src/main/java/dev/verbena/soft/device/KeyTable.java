@@ -1,5 +1,6 @@
 package dev.verbena.soft.device;
 
+import dev.verbena.internal.time.Time;
 import dev.verbena.soft.wire.IntMap;
 import java.security.SecureRandom;
 import java.util.HashSet;
@@ -25,9 +26,9 @@ public final class KeyTable {
   public int reserve() {
     int index;
     do {
-      index = RANDOM.nextInt(1, 1 << 24);
+      index = Time.random(RANDOM).nextInt(1, 1 << 24);
     } while (!indices.add(index));
-    return index << 8 | RANDOM.nextInt(1, 1 << 8);
+    return index << 8 | Time.random(RANDOM).nextInt(1, 1 << 8);
   }
 
   /** Gives a reserved key back. */

@@ -3,6 +3,7 @@ package dev.verbena.soft.device;
 import dev.verbena.Errno;
 import dev.verbena.internal.foreign.Abi;
 import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.time.Time;
 import dev.verbena.raw.ibv_cq;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
@@ -223,13 +224,16 @@ public final class SoftCompletionQueue extends SoftObject {
    */
   @SuppressWarnings("ThreadPriorityCheck") // Only the speed depends on it.
   private void foundEmpty() {
+    if (Time.simulation() != null) {
+      return; // Its thread runs when the poller pauses.
+    }
     device.engine.turnOfPoller();
-    long now = System.nanoTime();
+    long now = Time.now();
     if (emptySince == 0) {
       emptySince = now;
     } else if (now - emptySince > NANOS_WITHOUT_YIELD) {
       emptySince = now;
-      Thread.yield();
+      Time.yieldProcessor();
     }
   }
 

@@ -2,6 +2,7 @@ package dev.verbena.soft.device;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.ProcessMemory;
+import dev.verbena.internal.time.Time;
 import dev.verbena.raw.ibv_device;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.engine.Engine;
@@ -9,7 +10,6 @@ import dev.verbena.soft.wire.Gids;
 import dev.verbena.soft.wire.IntMap;
 import dev.verbena.soft.wire.PacketPool;
 import dev.verbena.soft.wire.Psn;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -123,9 +123,8 @@ public final class SoftDevice {
                 profile.isIwarp() ? rdma_h.IBV_TRANSPORT_IWARP() : rdma_h.IBV_TRANSPORT_IB())
             .putString("name", name)
             .putString("dev_name", "soft-" + name);
-    nextNumber = RandomGenerator.getDefault().nextInt(FIRST_NUMBER, 0x800000);
-    Instant now = Instant.now();
-    clockOffset = now.getEpochSecond() * 1_000_000_000L + now.getNano() - System.nanoTime();
+    nextNumber = Time.random(RandomGenerator.getDefault()).nextInt(FIRST_NUMBER, 0x800000);
+    clockOffset = Time.wallClock() - Time.now();
   }
 
   /** A GID table: a link-local GID, which only devices of the same network can reach, first. */

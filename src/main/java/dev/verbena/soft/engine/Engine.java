@@ -1,11 +1,11 @@
 package dev.verbena.soft.engine;
 
 import dev.verbena.internal.foreign.FailureLog;
+import dev.verbena.internal.time.Time;
 import dev.verbena.soft.wire.NetworkLink;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -81,7 +81,7 @@ public final class Engine implements Scheduler, AutoCloseable {
   /** How many tasks have failed and could not report it yet. */
   private volatile int failing;
 
-  private long now = System.nanoTime();
+  private long now = Time.now();
 
   /**
    * Creates an engine.
@@ -92,7 +92,7 @@ public final class Engine implements Scheduler, AutoCloseable {
   public Engine(String name, NetworkLink link, Runnable internalError) {
     this.link = link;
     this.internalError = new FailureReport(internalError);
-    thread = Thread.ofPlatform().daemon().name(name).unstarted(this::loop);
+    thread = Time.daemon().name(name).unstarted(this::loop);
   }
 
   private static final class FailureReport extends Task {
@@ -137,7 +137,7 @@ public final class Engine implements Scheduler, AutoCloseable {
   public <T> T locked(Supplier<T> call) {
     acquire();
     try {
-      now = System.nanoTime();
+      now = Time.now();
       return call.get();
     } finally {
       release();
@@ -155,7 +155,7 @@ public final class Engine implements Scheduler, AutoCloseable {
       return;
     }
     while (!lock.tryLock()) {
-      LockSupport.parkNanos(this, 1);
+      Time.park(this, 1);
     }
   }
 
@@ -293,7 +293,7 @@ public final class Engine implements Scheduler, AutoCloseable {
   }
 
   private boolean turn() {
-    now = System.nanoTime();
+    now = Time.now();
     boolean received = receive();
     boolean worked = received;
     accept();
@@ -404,7 +404,7 @@ public final class Engine implements Scheduler, AutoCloseable {
     lock.lock();
     try {
       asleep = true;
-      long time = System.nanoTime();
+      long time = Time.now();
       resting = pollers.arePolling(time);
       if (first != null) {
         wait = 0; // Another thread left it.
@@ -428,7 +428,7 @@ public final class Engine implements Scheduler, AutoCloseable {
    * for which a poller would have to wait until this thread is scheduled.
    */
   private void rest() {
-    while (resting && !closed && pollers.arePolling(System.nanoTime())) {
+    while (resting && !closed && pollers.arePolling(Time.now())) {
       link.rest(REST_NANOS);
     }
   }

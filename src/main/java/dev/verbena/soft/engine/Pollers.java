@@ -1,5 +1,7 @@
 package dev.verbena.soft.engine;
 
+import dev.verbena.internal.time.Time;
+
 /**
  * Whether programs poll the completion queues of a network without pause, by the turns that their
  * polls run. Changed under the network's lock, but for {@link #leave}; read by any thread.
@@ -23,7 +25,7 @@ final class Pollers {
 
   Pollers(long absenceNanos) {
     this.absenceNanos = absenceNanos;
-    lastTurn = System.nanoTime() - absenceNanos;
+    lastTurn = Time.now() - absenceNanos;
   }
 
   /** A poll has run a turn. */

@@ -21,7 +21,7 @@ public final class TimerQueue {
   }
 
   /** Calls the timers whose deadline has come. */
-  void expire(long now) {
+  public void expire(long now) {
     while (size > 0 && heap[0].deadline - now <= 0) {
       Timer timer = heap[0];
       remove(timer);

@@ -2,6 +2,7 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.time.Time;
 import dev.verbena.raw.ibv_device_attr;
 import dev.verbena.raw.ibv_device_attr_ex;
 import dev.verbena.raw.ibv_gid_entry;
@@ -276,9 +277,7 @@ final class ContextFunctions {
       return Errno.EINVAL;
     }
     // As mlx5: ticks, whatever the names of the fields say.
-    struct
-        .putLong("raw_clock.tv_sec", 0)
-        .putLong("raw_clock.tv_nsec", device.ticks(System.nanoTime()));
+    struct.putLong("raw_clock.tv_sec", 0).putLong("raw_clock.tv_nsec", device.ticks(Time.now()));
     return 0;
   }
 }

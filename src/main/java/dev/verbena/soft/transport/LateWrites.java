@@ -83,10 +83,14 @@ final class LateWrites {
 
   /** Writes the first pieces. */
   private void place() {
-    while (!waiting.isEmpty() && waiting.getFirst().due <= scheduler.now()) {
-      write(waiting.removeFirst());
+    try {
+      while (!waiting.isEmpty() && waiting.getFirst().due <= scheduler.now()) {
+        write(waiting.getFirst());
+        waiting.removeFirst();
+      }
+    } finally {
+      startTimer(); // Also if no memory was left for a piece.
     }
-    startTimer();
   }
 
   /** Writes everything: what is executed next relies on it. */
@@ -94,10 +98,10 @@ final class LateWrites {
     if (waiting.isEmpty()) {
       return;
     }
-    waiting.forEach(this::write);
-    waiting.clear();
     timer.stop();
     finishes.remove(finish);
+    waiting.forEach(this::write);
+    waiting.clear();
   }
 
   private void write(Piece piece) {

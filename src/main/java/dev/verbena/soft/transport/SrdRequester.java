@@ -1,5 +1,6 @@
 package dev.verbena.soft.transport;
 
+import dev.verbena.internal.time.Time;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.engine.Scheduler;
 import dev.verbena.soft.engine.Timer;
@@ -41,7 +42,7 @@ final class SrdRequester implements TransportService {
   private int begun;
   private int sendable;
   private int nextPsn;
-  private int session = RandomGenerator.getDefault().nextInt();
+  private int session = Time.random(RandomGenerator.getDefault()).nextInt();
   private int queueKey;
   private int rnrRetries = ENDLESS;
   private int random;

@@ -1,5 +1,6 @@
 package dev.verbena.soft.wire;
 
+import dev.verbena.internal.time.Time;
 import java.net.InetAddress;
 import java.util.concurrent.locks.LockSupport;
 
@@ -20,7 +21,7 @@ public final class NoLink implements NetworkLink {
 
   @Override
   public void sleep(long nanos) {
-    LockSupport.parkNanos(this, nanos);
+    Time.park(this, nanos);
   }
 
   @Override

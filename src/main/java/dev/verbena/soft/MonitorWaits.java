@@ -1,0 +1,157 @@
+package dev.verbena.soft;
+
+import java.lang.reflect.Field;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The virtual threads of a simulation that wait for a monitor: to enter it, or to be notified. The
+ * JVM has a thread of its own which lets them go on, some time after the monitor was released. This
+ * waits for it: otherwise the order of the threads would depend on it.
+ */
+final class MonitorWaits {
+  /**
+   * How often to look whether a thread that does not belong to the simulation has the monitor, such
+   * as the cleaner of the JDK, and so for a short time: this thread first yields, then sleeps.
+   */
+  private static final int LOOKS = 1_100;
+
+  private static final int YIELDS = 1_000;
+  private static final long PAUSE_NANOS = 100_000;
+
+  /** How often to look, with pauses, when no other thread can run: for 10 seconds. */
+  private static final int LAST_LOOKS = 100_000;
+
+  private final Field state = field("state");
+  private final Field isChosen = field("onWaitingList");
+  private final int blocked = (int) get(field("BLOCKED"), null);
+  private final int unblocked = (int) get(field("UNBLOCKED"), null);
+  private final int waits = (int) get(field("WAIT"), null);
+
+  /** The thread of the JVM. */
+  private final Thread unblocker =
+      Thread.getAllStackTraces().keySet().stream()
+          .filter(found -> found.getName().equals("VirtualThread-unblocker"))
+          .findFirst()
+          .orElseThrow();
+
+  private @Nullable Field thread;
+
+  /** In the order in which they began to wait. */
+  private final Set<Runnable> waiting = new LinkedHashSet<>();
+
+  private final Set<Runnable> ended = ConcurrentHashMap.newKeySet();
+
+  private static Field field(String name) {
+    try {
+      Field found = Class.forName("java.lang.VirtualThread").getDeclaredField(name);
+      found.setAccessible(true);
+      return found;
+    } catch (ReflectiveOperationException e) {
+      throw new UnsupportedOperationException("virtual threads of this JVM are unknown", e);
+    }
+  }
+
+  private static Object get(Field field, Object owner) {
+    try {
+      return field.get(owner);
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError("the state of virtual threads", e);
+    }
+  }
+
+  /** Returns the virtual thread that a task of its scheduler runs: the only field of the task. */
+  private Object threadOf(Runnable task) {
+    if (thread == null) {
+      thread = task.getClass().getDeclaredFields()[0];
+      thread.setAccessible(true);
+    }
+    return get(thread, task);
+  }
+
+  private boolean isIn(Object thread, int one, int other) {
+    int now = (int) get(state, thread);
+    return now == one || now == other;
+  }
+
+  /** Waits until the thread of the JVM has nothing to do for a thread. */
+  private void settle(Object thread) {
+    while ((boolean) get(isChosen, thread) || !isIdle()) {
+      Thread.onSpinWait();
+    }
+  }
+
+  private boolean isIdle() {
+    StackTraceElement[] stack = unblocker.getStackTrace();
+    return stack.length > 0 && stack[0].getMethodName().equals("takeVirtualThreadListToUnblock");
+  }
+
+  /** A thread is going to run, which may have been chosen again since. */
+  void begins(Runnable task) {
+    if (isIn(threadOf(task), unblocked, unblocked)) {
+      settle(threadOf(task));
+    }
+  }
+
+  /** A thread has run until it waits, or has ended. */
+  @SuppressWarnings("ThreadPriorityCheck")
+  void stopped(Runnable task) {
+    Object thread = threadOf(task);
+    for (int i = 0; i < LOOKS && isIn(thread, blocked, blocked); i++) {
+      if (i < YIELDS) {
+        Thread.yield();
+      } else {
+        LockSupport.parkNanos(PAUSE_NANOS);
+      }
+    }
+    if (isIn(thread, blocked, unblocked) || isIn(thread, waits, waits)) {
+      waiting.add(task);
+    }
+  }
+
+  /** Called by any thread that lets another run; returns false unless it is that of the JVM. */
+  boolean ends(Thread waker, Runnable task) {
+    return waker.equals(unblocker) && ended.add(task);
+  }
+
+  /**
+   * No thread can run. Waits for one that is blocked: a thread that does not belong to the
+   * simulation, and has no processor, may have the monitor.
+   *
+   * @return whether one can run
+   */
+  boolean await(List<Runnable> ready) {
+    for (int i = 0; i < LAST_LOOKS && ready.isEmpty(); i++) {
+      if (waiting.stream().noneMatch(task -> isIn(threadOf(task), blocked, unblocked))) {
+        return false;
+      }
+      LockSupport.parkNanos(PAUSE_NANOS);
+      addTo(ready);
+    }
+    return !ready.isEmpty();
+  }
+
+  /** Adds the threads that can run to the others. */
+  void addTo(List<Runnable> ready) {
+    for (Iterator<Runnable> each = waiting.iterator(); each.hasNext(); ) {
+      Runnable task = each.next();
+      if (ready.contains(task)) { // It was interrupted.
+        each.remove();
+      } else {
+        Object thread = threadOf(task);
+        if (isIn(thread, blocked, unblocked)) {
+          settle(thread);
+        }
+        if (ended.remove(task)) {
+          ready.add(task);
+          each.remove();
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,102 @@
+package dev.verbena.soft;
+
+import dev.verbena.internal.time.Simulated;
+import dev.verbena.internal.time.Time;
+import dev.verbena.soft.engine.Timer;
+import dev.verbena.soft.engine.TimerQueue;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.random.RandomGenerator;
+
+/** The time of a simulation, which goes on when {@link #pass} is called. */
+final class SimulatedClock implements Simulated {
+  /** Any time: that of {@link System#nanoTime} begins anywhere, too. */
+  static final long START = 1_000_000_000L;
+
+  private static final long LONGEST_PAUSE = 2_000;
+  private static final long PAGE = 4096;
+
+  private final Random order;
+  private final RandomGenerator random;
+  private final SimulatedThreads threads;
+  private final TimerQueue timers = new TimerQueue();
+  private final List<Source> sources = new ArrayList<>();
+  private long now = START;
+  private volatile boolean isOver;
+  private long nextAddress = 0x5eed_0000_0000L;
+
+  SimulatedClock(Random order, RandomGenerator random, SimulatedThreads threads) {
+    this.order = order;
+    this.random = random;
+    this.threads = threads;
+  }
+
+  /** Wakes the threads for which an event is there. */
+  void look() {
+    sources.forEach(Source::look);
+  }
+
+  /**
+   * Goes on to the time of the next timers, and runs their actions.
+   *
+   * @return false if there are none
+   */
+  boolean pass() {
+    if (timers.isEmpty()) {
+      return false;
+    }
+    now = Math.max(now, timers.earliest());
+    timers.expire(now);
+    return true;
+  }
+
+  void close() {
+    isOver = true;
+    sources.forEach(Source::close);
+  }
+
+  @Override
+  public boolean has(Thread thread) {
+    return !isOver && (thread.isVirtual() || threads.isCarrier(thread));
+  }
+
+  @Override
+  public long now() {
+    return now;
+  }
+
+  @Override
+  public Runnable after(long nanos, Runnable action) {
+    Timer timer = new Timer(timers, action);
+    timer.start(nanos > Long.MAX_VALUE - now ? Long.MAX_VALUE : now + nanos);
+    return timer::stop;
+  }
+
+  @Override
+  public RandomGenerator random() {
+    return random;
+  }
+
+  @Override
+  public long address(long length) {
+    long address = nextAddress;
+    nextAddress += (length / PAGE + 2) * PAGE;
+    return address;
+  }
+
+  @Override
+  public Thread.Builder thread() {
+    return threads.builder();
+  }
+
+  @Override
+  public void pause() {
+    Time.park(1 + order.nextLong(LONGEST_PAUSE));
+  }
+
+  @Override
+  public void whenIdle(Source source) {
+    sources.add(source);
+  }
+}

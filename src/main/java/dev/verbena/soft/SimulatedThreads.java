@@ -1,0 +1,112 @@
+package dev.verbena.soft;
+
+import dev.verbena.internal.time.Time;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InaccessibleObjectException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The virtual threads of a simulation, which run in the thread that created this. Threads that they
+ * start are of the simulation, too: a virtual thread has the scheduler of the one that starts it.
+ */
+final class SimulatedThreads implements Executor {
+  private static final String BUILDER = "java.lang.ThreadBuilders$VirtualThreadBuilder";
+  private static final int FIRST_VERSION = 24; // A thread in a monitor releases its carrier.
+
+  private final Thread carrier = Thread.currentThread();
+  private final Constructor<?> builder = builderOfThreads();
+  private final List<Runnable> ready = new ArrayList<>();
+  private final MonitorWaits monitors = new MonitorWaits();
+  private volatile @Nullable Thread outsider;
+  private boolean isRunning;
+  private long stepsTime;
+  private int steps;
+
+  private static Constructor<?> builderOfThreads() {
+    Exception cause = null;
+    if (Runtime.version().feature() >= FIRST_VERSION) {
+      try {
+        Constructor<?> found = Class.forName(BUILDER).getDeclaredConstructor(Executor.class);
+        found.setAccessible(true);
+        return found;
+      } catch (ReflectiveOperationException | InaccessibleObjectException e) {
+        cause = e;
+      }
+    }
+    throw new UnsupportedOperationException(
+        "a simulation requires JDK 24 or later with --add-opens java.base/java.lang=ALL-UNNAMED,"
+            + " or =dev.verbena on the module path",
+        cause);
+  }
+
+  boolean isCarrier(Thread thread) {
+    return thread.equals(carrier);
+  }
+
+  Thread.Builder builder() {
+    try {
+      return (Thread.Builder) builder.newInstance(this);
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError("the builder of virtual threads", e);
+    }
+  }
+
+  /** A thread can run, or can run again. */
+  @Override
+  public void execute(Runnable task) {
+    Thread waker = Thread.currentThread();
+    if (isCarrier(waker) || (isRunning && waker.isVirtual() && Time.simulation() != null)) {
+      ready.add(task);
+    } else if (!monitors.ends(waker, task)) {
+      outsider = waker;
+    }
+  }
+
+  /**
+   * Runs one of the threads that can run until it waits.
+   *
+   * @return false if there is none
+   */
+  boolean step(Random order, long now) {
+    requireNoOutsider();
+    monitors.addTo(ready);
+    if (ready.isEmpty()) {
+      return false;
+    }
+    steps = now == stepsTime ? steps + 1 : 0;
+    stepsTime = now;
+    int chosen = order.nextInt(ready.size());
+    Runnable task = ready.set(chosen, ready.getLast());
+    ready.removeLast();
+    monitors.begins(task);
+    isRunning = true;
+    task.run();
+    isRunning = false;
+    monitors.stopped(task);
+    return true;
+  }
+
+  /** Returns whether a thread can run that waited for a thread outside of the simulation. */
+  boolean awaitOutsiders() {
+    return monitors.await(ready);
+  }
+
+  /** Returns how many steps were made since the time last went on. */
+  int steps() {
+    return steps;
+  }
+
+  private void requireNoOutsider() {
+    if (outsider != null) {
+      throw new AssertionError(
+          "the thread "
+              + outsider.getName()
+              + " has woken an actor, so that the run cannot be repeated: an actor waits with"
+              + " Simulation.sleep and without a limit, and for actors only");
+    }
+  }
+}

@@ -1,0 +1,83 @@
+package dev.verbena.soft;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
+
+@EnabledForJreRange(minVersion = 24)
+class MonitorWaitsTest {
+  @Test
+  void whoEntersAMonitorIsDecidedByTheSeed() {
+    for (long seed = 0; seed < 20; seed++) {
+      assertEquals(entered(seed), entered(seed), "seed " + seed);
+    }
+  }
+
+  private static List<Integer> entered(long seed) {
+    List<Integer> order = new ArrayList<>();
+    Object monitor = new Object();
+    Simulation.run(
+        seed,
+        simulation -> {
+          for (int i = 0; i < 5; i++) {
+            int number = i;
+            Thread _ = simulation.actor("actor " + i, () -> enter(monitor, number, order));
+          }
+        });
+    assertEquals(15, order.size());
+    return order;
+  }
+
+  @SuppressWarnings("ThreadPriorityCheck") // It lets others run, in the order of the seed.
+  private static void enter(Object monitor, int number, List<Integer> order)
+      throws InterruptedException {
+    for (int i = 0; i < 3; i++) {
+      synchronized (monitor) {
+        Simulation.sleep(Duration.ofMillis(1));
+        order.add(number);
+      }
+      Thread.yield();
+    }
+  }
+
+  @Test
+  void whoIsNotifiedGoesOn() {
+    for (long seed = 0; seed < 20; seed++) {
+      assertEquals(notified(seed), notified(seed), "seed " + seed);
+    }
+  }
+
+  private static List<Integer> notified(long seed) {
+    List<Integer> order = new ArrayList<>();
+    Simulation.run(
+        seed,
+        simulation -> {
+          boolean[] isOpen = {false};
+          for (int i = 0; i < 5; i++) {
+            int number = i;
+            Thread _ =
+                simulation.actor(
+                    "actor " + i,
+                    () -> {
+                      synchronized (isOpen) {
+                        while (!isOpen[0]) {
+                          isOpen.wait();
+                        }
+                      }
+                      order.add(number);
+                    });
+          }
+          Simulation.sleep(Duration.ofMillis(simulation.random().nextInt(3)));
+          synchronized (isOpen) {
+            isOpen[0] = true;
+            isOpen.notifyAll();
+          }
+        });
+    assertEquals(5, order.size());
+    return order;
+  }
+}

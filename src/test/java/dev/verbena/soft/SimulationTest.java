@@ -1,0 +1,281 @@
+package dev.verbena.soft;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.RdmaTimeoutException;
+import dev.verbena.cm.Connection;
+import dev.verbena.testing.Await;
+import dev.verbena.testing.ForkedJvm;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.zip.CRC32C;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+@Tag("host")
+@EnabledForJreRange(minVersion = 24)
+class SimulationTest {
+  private static final int SEEDS = 10;
+  private static final int MESSAGES = 5;
+
+  /** Prints a digest of the packets of each seed, with their times. */
+  static final class Digests {
+    private Digests() {}
+
+    public static void main(String[] args) {
+      for (int seed = 0; seed < Integer.parseInt(args[0]); seed++) {
+        System.out.println(digest(seed));
+      }
+    }
+  }
+
+  private static String digest(long seed) {
+    CRC32C digest = new CRC32C();
+    digest.update(packets(seed));
+    return seed + " " + digest.getValue();
+  }
+
+  /** Returns a capture file. */
+  private static byte[] packets(long seed) {
+    ByteArrayOutputStream file = new ByteArrayOutputStream();
+    Simulation.run(seed, simulation -> echo(simulation, file));
+    return file.toByteArray();
+  }
+
+  private static void echo(Simulation simulation, OutputStream file) throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      hosts.network().capture(file);
+      Faults _ = hosts.faults().vary(simulation.random());
+      Connection client = hosts.client();
+      Connection server = hosts.server();
+      Thread echo = simulation.actor("echo", () -> repeat(server));
+      for (int i = 0; i < MESSAGES; i++) {
+        byte[] message = new byte[4_000];
+        simulation.random().nextBytes(message);
+        client.send(message);
+        if (!Arrays.equals(message, client.receive())) {
+          throw new IllegalStateException("another message");
+        }
+      }
+      echo.join();
+    }
+  }
+
+  private static void repeat(Connection server) throws InterruptedException {
+    for (int i = 0; i < MESSAGES; i++) {
+      server.send(server.receive());
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation", "-Xint"})
+  void aSeedGivesTheSamePacketsInAnotherJvm(String compiler) throws Exception {
+    String output =
+        new ForkedJvm()
+            .with("-XX:+UseSerialGC", "--add-opens=java.base/java.lang=ALL-UNNAMED", compiler)
+            .withNativeAccess()
+            .run(Digests.class, Integer.toString(SEEDS))
+            .succeeded();
+    List<String> digests = new ArrayList<>();
+    for (int seed = 0; seed < SEEDS; seed++) {
+      digests.add(digest(seed));
+    }
+    assertEquals(digests, output.lines().toList());
+    assertEquals(
+        SEEDS, digests.stream().map(line -> line.replaceAll(".* ", "")).distinct().count());
+  }
+
+  @Test
+  void theCaptureFileIsRead() throws IOException {
+    List<String> lines = new ArrayList<>();
+    CaptureFile.Summary summary =
+        CaptureFile.read(new ByteArrayInputStream(packets(0)), lines::add);
+    assertEquals(summary.frames(), summary.packets());
+    assertTrue(lines.stream().anyMatch(line -> line.contains("CM REQ")), () -> lines.toString());
+    long corrupt = lines.stream().filter(line -> line.endsWith("wrong ICRC")).count();
+    assertEquals(corrupt, summary.wrong());
+    assertTrue(lines.stream().anyMatch(line -> line.endsWith("payload=4000 ICRC ok")));
+  }
+
+  @Test
+  void theJvmMustOpenThePackageOfThreads() throws Exception {
+    String output = new ForkedJvm().withNativeAccess().run(Digests.class, "1").output();
+    assertTrue(output.contains("--add-opens java.base/java.lang=ALL-UNNAMED"), output);
+  }
+
+  @Test
+  void aTimeoutOfHoursTakesNoTime() {
+    Simulation.run(
+        0,
+        simulation -> {
+          Simulation.sleep(Duration.ofHours(2));
+          assertEquals(Duration.ofHours(2), simulation.now());
+          try (SoftHosts hosts = SoftHosts.create()) {
+            Connection client = hosts.client();
+            assertThrows(RdmaTimeoutException.class, () -> client.receive(Duration.ofHours(3)));
+            assertTrue(simulation.now().compareTo(Duration.ofHours(5)) >= 0);
+          }
+        });
+  }
+
+  @Test
+  void aSeedDecidesTheOrderOfActors() {
+    List<List<String>> orders = new ArrayList<>();
+    for (long seed = 0; seed < 20; seed++) {
+      List<String> order = new ArrayList<>();
+      Simulation.run(
+          seed,
+          simulation -> {
+            for (String name : List.of("a", "b", "c")) {
+              Thread _ = simulation.actor(name, () -> order.add(name));
+            }
+          });
+      orders.add(order);
+    }
+    assertEquals(6, orders.stream().distinct().count(), () -> orders.toString());
+  }
+
+  @Test
+  void actorsWaitForEachOther() {
+    Simulation.check(
+        20,
+        simulation -> {
+          ReentrantLock lock = new ReentrantLock();
+          CompletableFuture<String> future = new CompletableFuture<>();
+          Object monitor = new Object();
+          Thread holder =
+              Thread.ofVirtual()
+                  .start(
+                      () -> {
+                        synchronized (monitor) {
+                          lock.lock();
+                          try {
+                            boolean _ = future.complete("done");
+                          } finally {
+                            lock.unlock();
+                          }
+                        }
+                      });
+          lock.lock();
+          try {
+            Simulation.sleep(Duration.ofMillis(1));
+            assertFalse(future.isDone());
+          } finally {
+            lock.unlock();
+          }
+          assertEquals("done", future.join());
+          synchronized (monitor) {
+            holder.join();
+          }
+        });
+  }
+
+  @Test
+  void anActorThatWaitsForEverIsNamedWithItsStack() {
+    AssertionError failure =
+        assertThrows(
+            AssertionError.class,
+            () ->
+                Simulation.run(
+                    3,
+                    simulation -> {
+                      Thread _ = simulation.actor("sleeper", () -> new CountDownLatch(1).await());
+                    }));
+    assertTrue(failure.getMessage().startsWith("seed 3, "), failure.getMessage());
+    assertTrue(failure.getMessage().contains("no actor can run"), failure.getMessage());
+    assertTrue(
+        failure.getMessage().endsWith("repeat it with -Ddev.verbena.simulation.seed=3"),
+        failure.getMessage());
+    Throwable actor = failure.getCause().getSuppressed()[0];
+    assertEquals("actor sleeper", actor.getMessage());
+    assertTrue(List.of(actor.getStackTrace()).toString().contains("CountDownLatch.await"));
+  }
+
+  @Test
+  void whatAnActorThrowsEndsTheOthers() {
+    List<String> ends = new ArrayList<>();
+    AssertionError failure =
+        assertThrows(
+            AssertionError.class,
+            () ->
+                Simulation.run(
+                    0,
+                    simulation -> {
+                      try (SoftHosts hosts = SoftHosts.create()) {
+                        Connection client = hosts.client();
+                        Thread _ =
+                            simulation.actor(
+                                "failing",
+                                () -> {
+                                  Simulation.sleep(Duration.ofMillis(1));
+                                  throw new IllegalArgumentException("of the actor");
+                                });
+                        byte[] _ = client.receive();
+                      } finally {
+                        ends.add("closed");
+                      }
+                    }));
+    assertInstanceOf(IllegalArgumentException.class, failure.getCause());
+    assertEquals(List.of("closed"), ends);
+  }
+
+  @Test
+  void aWaitByTheClockOfTheMachineIsAnError() {
+    AssertionError failure =
+        assertThrows(
+            AssertionError.class,
+            () ->
+                Simulation.run(
+                    0,
+                    simulation -> {
+                      Await.pass(Duration.ofMillis(1), "by the clock of the machine");
+                    }));
+    assertTrue(failure.getMessage().contains("Simulation.sleep"), failure.getMessage());
+  }
+
+  @Test
+  @SuppressWarnings("ThreadPriorityCheck") // It ends the turn.
+  void anEndlessLoopAtOneTimeIsAnError() {
+    AssertionError failure =
+        assertThrows(
+            AssertionError.class,
+            () ->
+                Simulation.run(
+                    0,
+                    simulation -> {
+                      while (!Thread.currentThread().isInterrupted()) {
+                        Thread.yield();
+                      }
+                    }));
+    assertTrue(failure.getMessage().contains("the time does not go on"), failure.getMessage());
+  }
+
+  @Test
+  void outsideOfASimulationNothingChanges() throws Exception {
+    Simulation.run(0, simulation -> {});
+    long before = System.nanoTime();
+    Simulation.sleep(Duration.ofMillis(2));
+    assertTrue(System.nanoTime() - before >= 2_000_000);
+    try (SoftHosts hosts = SoftHosts.create()) {
+      hosts.client().send("x".getBytes(UTF_8));
+      assertEquals("x", new String(hosts.server().receive(), UTF_8));
+    }
+  }
+}
