@@ -1,5 +1,6 @@
 package dev.verbena.soft;
 
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.time.Time;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -97,17 +98,18 @@ public final class Simulation {
    * Runs a program with the seeds from 0 on until it fails. With the system property {@code
    * dev.verbena.simulation.seed} it is run with that seed only, to repeat a failure.
    *
-   * @param seeds how many seeds
+   * @param seeds how many seeds, at least one
    * @param program the program
    * @throws AssertionError if the program or an actor throws an exception, or does not end
    */
   public static void check(int seeds, Program program) {
+    int count = Ranges.positive(seeds, "number of seeds");
     Long one = Long.getLong(SEED);
     if (one != null) {
       run(one, program);
       return;
     }
-    for (long seed = 0; seed < seeds; seed++) {
+    for (long seed = 0; seed < count; seed++) {
       run(seed, program);
     }
   }

@@ -115,6 +115,11 @@ class SimulationTest {
   }
 
   @Test
+  void aCheckHasAtLeastOneSeed() {
+    assertThrows(IllegalArgumentException.class, () -> Simulation.check(0, simulation -> {}));
+  }
+
+  @Test
   void theJvmMustOpenThePackageOfThreads() throws Exception {
     String output = new ForkedJvm().withNativeAccess().run(Digests.class, "1").output();
     assertTrue(output.contains("--add-opens java.base/java.lang=ALL-UNNAMED"), output);
