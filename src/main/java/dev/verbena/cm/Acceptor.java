@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.HalfOpenRequests;
+import dev.verbena.internal.io.ServiceLoop;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -37,6 +38,8 @@ final class Acceptor {
 
   /** What requests became, and why a thread takes no more of them. */
   private final BlockingQueue<Outcome> outcomes = new LinkedBlockingQueue<>();
+
+  private final Unclosed unclosed = new Unclosed();
 
   private volatile boolean closed;
 
@@ -87,9 +90,7 @@ final class Acceptor {
           pending.add(begun.request());
           Thread.ofVirtual().name("accept " + begun.request()).start(() -> accept(begun, settings));
         });
-    if (closed) { // Otherwise close() finds them.
-      closeRequests();
-    }
+    closeIfClosed();
   }
 
   private void accept(HalfOpenRequests.Pending<Endpoint> begun, ConnectionSettings settings) {
@@ -103,29 +104,27 @@ final class Acceptor {
     outcomes.add(outcome);
     requests.end(begun);
     beginWaiting(settings);
-    if (closed) {
-      discardConnections();
+    closeIfClosed();
+  }
+
+  private void closeIfClosed() {
+    if (closed) { // Otherwise close() finds what is to be closed.
+      boolean _ = ServiceLoop.attempt(this::close);
     }
   }
 
-  private void closeRequests() {
-    requests.removeWaiting().forEach(Endpoint::close);
-    pending.forEach(Endpoint::close);
-  }
-
-  /** Closes the connections that were not returned, after the listener was closed. */
+  /**
+   * Closes the requests, and the connections that were not returned, after the listener was closed.
+   */
   void close() {
     closed = true;
-    closeRequests();
-    discardConnections();
-  }
-
-  /** Leaves the failures, which end the waits of other threads. */
-  private void discardConnections() {
-    for (Outcome outcome : outcomes) {
+    requests.removeWaiting().forEach(request -> unclosed.add(request::close));
+    pending.forEach(request -> unclosed.add(request::close));
+    for (Outcome outcome : outcomes) { // Its failures end the waits of other threads.
       if (outcome.connection != null && outcomes.remove(outcome)) {
-        outcome.connection.close();
+        unclosed.add(outcome.connection::close);
       }
     }
+    unclosed.closeAll();
   }
 }

@@ -491,6 +491,11 @@ public final class Endpoint implements AutoCloseable {
     id.close();
     channel.leave(id);
     owned();
+    endWait();
+  }
+
+  /** Ends the wait of the listener for the close of this endpoint. */
+  void endWait() {
     Runnable action = whenClosed.getAndSet(null);
     if (action != null) {
       action.run();

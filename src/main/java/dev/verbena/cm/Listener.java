@@ -246,14 +246,18 @@ public final class Listener implements AutoCloseable {
    * rejected as without a listener. May be repeated.
    */
   public synchronized void stop() {
-    try {
-      if (domain != null && domain.isOpen() && id.isOpen() && removal == null) {
-        keep(domain);
-      }
-    } finally {
-      channel.close();
-      acceptor.close();
+    AfterFailure.closeAll(this::keepDomain, this::endListening);
+  }
+
+  /** Keeps the domain open after the end of the listening. */
+  synchronized void keepDomain() {
+    if (keeper == null && domain != null && domain.isOpen() && id.isOpen() && removal == null) {
+      keep(domain);
     }
+  }
+
+  synchronized void endListening() {
+    AfterFailure.closeAll(channel::close, acceptor::close);
   }
 
   /** Gives the domain to another identifier of the device, which is not destroyed with this one. */
@@ -317,11 +321,13 @@ public final class Listener implements AutoCloseable {
               + open
               + " of its connections are open: call stop() and awaitConnections() before");
     }
-    channel.close();
-    acceptor.close();
-    if (keeper != null) {
-      keeper.close();
-    }
+    AfterFailure.closeAll(
+        this::endListening,
+        () -> {
+          if (keeper != null) {
+            keeper.close();
+          }
+        });
     leak.closed();
   }
 

@@ -113,6 +113,9 @@ public final class RequestServer implements AutoCloseable {
   private final Set<ServedClient> clients = ConcurrentHashMap.newKeySet();
   private final Queue<ServedClient> ended = new ConcurrentLinkedQueue<>();
 
+  /** What clients had that have ended. */
+  private final Unclosed unclosed = new Unclosed();
+
   /** Held by {@link #run}. */
   private final ReentrantLock running = new ReentrantLock();
 
@@ -123,6 +126,9 @@ public final class RequestServer implements AutoCloseable {
 
   private final LeakReport leak;
   private volatile boolean closed;
+
+  /** Whether {@link #close} waits no longer for the end of the clients. */
+  private volatile boolean isLate;
 
   /** The end of the device, or null. */
   private volatile @Nullable ConnectionException removal;
@@ -293,7 +299,19 @@ public final class RequestServer implements AutoCloseable {
     byNumber.remove(client.queuePair().number());
   }
 
-  /** A client is closed. */
+  /**
+   * Closes what a client had, which has nothing under way. While the server is being closed, {@link
+   * #close} does so, and throws what fails; otherwise it tries again what has failed.
+   */
+  void release(Endpoint endpoint, Runnable closing) {
+    unclosed.add(closing);
+    if (!closed || isLate) {
+      boolean _ = ServiceLoop.attempt(() -> unclosed.close(closing));
+    }
+    endpoint.endWait();
+  }
+
+  /** A client is no longer connected. */
   void closed(ServedClient client) {
     clients.remove(client);
   }
@@ -331,11 +349,8 @@ public final class RequestServer implements AutoCloseable {
       }
       return;
     }
-    try {
-      request.close();
-    } finally {
-      endPending(begun);
-    }
+    release(request, request::close);
+    endPending(begun);
   }
 
   // Requests
@@ -578,20 +593,26 @@ public final class RequestServer implements AutoCloseable {
   /**
    * Stops listening, disconnects the clients, and ends {@link #run}. Waits up to five seconds for
    * handlers.
+   *
+   * @throws dev.verbena.VerbsException if a C function fails; what it could not destroy stays open,
+   *     and a further close tries again
    */
   @Override
   public void close() {
     closed = true;
-    boolean _ = ServiceLoop.attempt(listener::stop);
+    boolean _ = ServiceLoop.attempt(listener::keepDomain); // The clients close before it.
+    AfterFailure.closeAll(listener::endListening, this::closeAfterClients);
+    leak.closed();
+  }
+
+  private void closeAfterClients() {
     clients.forEach(client -> client.disconnect());
     boolean nobodyRuns = Uninterrupted.acquire(running, Deadline.after(CLOSING_TIME));
     try {
       clients.forEach(ServedClient::end);
       boolean _ = Uninterrupted.await(() -> listener.hasNoConnections(CLOSING_TIME));
-      listener.close();
-      queue.close();
-      channel.close();
-      leak.closed();
+      isLate = true;
+      AfterFailure.closeAll(unclosed::closeAll, listener::close, queue::close, channel::close);
     } finally {
       if (nobodyRuns) {
         running.unlock();

@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.HalfOpenRequests;
+import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairCapacity;
@@ -333,8 +334,7 @@ final class ServedClient {
     if (hasPlace) { // Before the endpoint, for which the close of the server waits.
       server.freePlace();
     }
-    boolean _ = ServiceLoop.attempt(endpoint::close);
-    boolean _ = ServiceLoop.attempt(answers::close);
+    server.release(endpoint, () -> AfterFailure.closeAll(endpoint::close, answers::close));
     server.closed(this);
     if (!hasPlace) {
       server.endPending(pending);

@@ -1,0 +1,31 @@
+package dev.verbena.cm;
+
+import dev.verbena.internal.foreign.AfterFailure;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** What is to be closed, with what could not be closed. Any thread may call any method. */
+final class Unclosed {
+  private final Set<Runnable> closings = ConcurrentHashMap.newKeySet();
+
+  void add(Runnable closing) {
+    closings.add(closing);
+  }
+
+  /** Closes one of them. */
+  void close(Runnable closing) {
+    closing.run();
+    closings.remove(closing);
+  }
+
+  /**
+   * Closes all, also if some of them fail.
+   *
+   * @throws RuntimeException the first failure, to which the others are added; what failed is
+   *     closed again by a further call
+   */
+  void closeAll() {
+    AfterFailure.closeAll(
+        closings.stream().<Runnable>map(closing -> () -> close(closing)).iterator());
+  }
+}
