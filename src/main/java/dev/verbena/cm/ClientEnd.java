@@ -1,6 +1,7 @@
 package dev.verbena.cm;
 
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.verbs.WorkRequestException;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;

@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.attributes.TransportType;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
@@ -523,8 +524,8 @@ public final class Connection implements AutoCloseable {
     // All requests are flushed, so that waiting threads return before the queue pair is destroyed.
     endpoint.id().endQuietly();
     Deadline deadline = Deadline.after(CLOSING_TIME);
-    boolean nobodyReceives = Uninterrupted.acquire(receiving.lock(), deadline);
-    boolean nobodySends = Uninterrupted.acquire(sending.lock(), deadline);
+    boolean nobodyReceives = Uninterrupted.acquire(receiving.lock(), deadline::remainingNanos);
+    boolean nobodySends = Uninterrupted.acquire(sending.lock(), deadline::remainingNanos);
     try {
       endpoint.close();
       leak.closed();

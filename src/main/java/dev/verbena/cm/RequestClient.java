@@ -6,6 +6,7 @@ import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.time.Time;
+import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
@@ -676,7 +677,8 @@ public final class RequestClient implements AutoCloseable {
     }
     endpoint.id().endQuietly();
     endAll(null);
-    boolean nobodyReads = Uninterrupted.acquire(reading, Deadline.after(CLOSING_TIME));
+    boolean nobodyReads =
+        Uninterrupted.acquire(reading, Deadline.after(CLOSING_TIME)::remainingNanos);
     try {
       endpoint.close();
       leak.closed();

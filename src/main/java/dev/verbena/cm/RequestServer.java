@@ -6,6 +6,7 @@ import dev.verbena.internal.Ranges;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.time.Time;
+import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.util.QueuePairMap;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
@@ -607,7 +608,8 @@ public final class RequestServer implements AutoCloseable {
 
   private void closeAfterClients() {
     clients.forEach(client -> client.disconnect());
-    boolean nobodyRuns = Uninterrupted.acquire(running, Deadline.after(CLOSING_TIME));
+    boolean nobodyRuns =
+        Uninterrupted.acquire(running, Deadline.after(CLOSING_TIME)::remainingNanos);
     try {
       clients.forEach(ServedClient::end);
       boolean _ = Uninterrupted.await(() -> listener.hasNoConnections(CLOSING_TIME));

@@ -4,6 +4,7 @@ import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.time.Time;
+import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.RemoteMemory;
 import java.lang.foreign.MemorySegment;
@@ -199,7 +200,7 @@ final class Sending {
    * until then.
    */
   boolean awaitIdle(Deadline deadline) throws InterruptedException {
-    if (!Uninterrupted.acquire(lock, deadline)) {
+    if (!Uninterrupted.acquire(lock, deadline::remainingNanos)) {
       return false;
     }
     try {

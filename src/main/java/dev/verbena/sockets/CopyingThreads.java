@@ -1,6 +1,6 @@
 package dev.verbena.sockets;
 
-import dev.verbena.internal.time.Time;
+import dev.verbena.internal.time.Uninterrupted;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -37,27 +37,10 @@ final class CopyingThreads {
    * @throws IllegalStateException if a thread still copies after a time
    */
   void awaitNone(long nanos) {
-    long left = nanos;
-    boolean interrupted = false;
-    try {
-      while (count > 0) {
-        if (left <= 0) {
-          throw new IllegalStateException(
-              "the connection cannot be closed: for %d s, %d threads have not returned from copying"
-                  .formatted(TimeUnit.NANOSECONDS.toSeconds(nanos), count));
-        }
-        long start = Time.now();
-        try {
-          long _ = Time.await(none, left);
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-        left -= Time.now() - start;
-      }
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
+    if (!Uninterrupted.awaitSignal(none, () -> count == 0, nanos)) {
+      throw new IllegalStateException(
+          "the connection cannot be closed: for %d s, %d threads have not returned from copying"
+              .formatted(TimeUnit.NANOSECONDS.toSeconds(nanos), count));
     }
   }
 }

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.time.Time;
+import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.values.AsyncEventType;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -184,28 +185,9 @@ public final class AsyncEvents {
     void close(Duration limit) {
       closed = true;
       thread.interrupt();
-      if (!thread.equals(Thread.currentThread()) && !joined(limit)) {
+      if (!thread.equals(Thread.currentThread()) && !Uninterrupted.join(thread, limit)) {
         throw new IllegalStateException(
             "the thread " + thread.getName() + " does not end: its listener does not return");
-      }
-    }
-
-    /** Waits for the thread; an interrupt does not end the wait. */
-    private boolean joined(Duration limit) {
-      long start = Time.now();
-      boolean interrupted = false;
-      try {
-        while (true) {
-          try {
-            return Time.join(thread, limit.minusNanos(Time.now() - start));
-          } catch (InterruptedException e) {
-            interrupted = true;
-          }
-        }
-      } finally {
-        if (interrupted) {
-          Thread.currentThread().interrupt();
-        }
       }
     }
   }

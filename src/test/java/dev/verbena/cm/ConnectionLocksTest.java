@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.testing.Await;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
@@ -41,7 +42,7 @@ class ConnectionLocksTest {
         new FutureTask<>(
             () -> {
               Thread.currentThread().interrupt();
-              assertTrue(Uninterrupted.acquire(lock, Deadline.after(Await.LIMIT)));
+              assertTrue(Uninterrupted.acquire(lock, Deadline.after(Await.LIMIT)::remainingNanos));
               lock.unlock();
               return Thread.interrupted();
             });
@@ -59,7 +60,7 @@ class ConnectionLocksTest {
   @Test
   void waitEndsAtTheDeadline() throws Exception {
     FutureTask<Void> holding = holdUntilFree();
-    assertFalse(Uninterrupted.acquire(lock, Deadline.after(Duration.ofMillis(50))));
+    assertFalse(Uninterrupted.acquire(lock, Deadline.after(Duration.ofMillis(50))::remainingNanos));
     free.countDown();
     holding.get();
   }

@@ -2,6 +2,7 @@ package dev.verbena.internal.io;
 
 import dev.verbena.internal.foreign.Libc;
 import dev.verbena.internal.time.Time;
+import dev.verbena.internal.time.Uninterrupted;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -248,28 +249,9 @@ public final class Readiness implements AutoCloseable {
   }
 
   private void awaitNobodyInside(long nanos) {
-    long remaining = nanos;
-    boolean interrupted = false;
-    try {
-      while (!inside.isEmpty()) {
-        if (remaining <= 0) {
-          throw new IllegalStateException(
-              "the "
-                  + this
-                  + " cannot be closed: thread "
-                  + inside.getFirst()
-                  + " does not leave it");
-        }
-        try {
-          remaining = Time.await(left, remaining);
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
+    if (!Uninterrupted.awaitSignal(left, inside::isEmpty, nanos)) {
+      throw new IllegalStateException(
+          "the " + this + " cannot be closed: thread " + inside.getFirst() + " does not leave it");
     }
   }
 

@@ -5,6 +5,7 @@ import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.foreign.StackSpace;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.time.Time;
+import dev.verbena.internal.time.Uninterrupted;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -600,24 +601,8 @@ public final class Core {
 
   private synchronized void awaitWhile(
       BooleanSupplier condition, Duration limit, Supplier<String> reason) {
-    long start = Time.now();
-    boolean interrupted = false;
-    try {
-      while (condition.getAsBoolean()) {
-        long left = limit.toNanos() - (Time.now() - start);
-        if (left <= 0) {
-          throw new IllegalStateException(this + " cannot be closed: " + reason.get());
-        }
-        try {
-          Time.wait(this, left);
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
+    if (!Uninterrupted.awaitNotification(this, () -> !condition.getAsBoolean(), limit.toNanos())) {
+      throw new IllegalStateException(this + " cannot be closed: " + reason.get());
     }
   }
 
