@@ -100,6 +100,7 @@ public final class AsyncEvents {
    */
   public void logUnhandled() {
     events.log();
+    context.core.afterFailedClose(events::log);
   }
 
   private AsyncEvent translated(DeviceEvents.Event event) {
@@ -143,17 +144,23 @@ public final class AsyncEvents {
     }
 
     private void run(AsyncEvents events, Consumer<? super AsyncEvent> listener) {
-      while (!closed && context.isOpen()) {
+      boolean isClosing = false;
+      while (!closed) {
         AsyncEvent event;
         try {
+          if (!context.core.remainsOpen()) {
+            return;
+          }
           event = events.take();
+          isClosing = false;
         } catch (InterruptedException e) {
           continue; // By close, or by a listener that interrupted itself.
         } catch (IllegalStateException e) {
-          if (context.isOpen()) {
-            throw e;
+          if (isClosing && context.isOpen()) {
+            throw e; // Twice without an end of the context.
           }
-          return;
+          isClosing = true; // Which may fail.
+          continue;
         } catch (VerbsException e) {
           if (!context.isLost()) {
             throw e;

@@ -80,6 +80,7 @@ public final class Context extends Resource {
                 leak.closed();
               });
           context.events.log();
+          core.afterFailedClose(context.events::log);
           return leak.watch(context);
         });
   }

@@ -175,11 +175,8 @@ final class DeviceEvents {
         keep(event);
       }
       awaitEvents();
-    } catch (IllegalStateException e) {
-      if (context.isOpen()) {
-        throw e;
-      }
-    } catch (VerbsException e) { // EIO: the device was removed, and has no more events.
+    } catch (IllegalStateException | VerbsException e) {
+      // The context is being closed, and logs again if that fails; or EIO: the device was removed.
       LOG.log(System.Logger.Level.DEBUG, "asynchronous events of " + context + " end", e);
     } finally {
       lock.unlock();

@@ -33,6 +33,7 @@ import java.util.concurrent.FutureTask;
 import java.util.function.Function;
 import java.util.logging.Level;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -271,6 +272,26 @@ class FailingCloseTest {
           assertTrue(Time.now() - start < SOON.toNanos(), what);
         }
       }
+    }
+  }
+
+  @Test
+  void aContextOfAnIdentifierLogsEventsAfterAFailedClose() throws Exception {
+    try (Opened place = new Opened();
+        EventChannel channel = place.hosts.call(EventChannel::open);
+        ConnectionId id = channel.createId(PortSpace.TCP);
+        LoggedMessages messages =
+            new LoggedMessages("dev.verbena", Level.WARNING, "asynchronous event")) {
+      id.bind(CLIENT);
+      Context context = id.context();
+      CompletionQueue _ = context.createCompletionQueue(4);
+      Faults _ = place.hosts.faults().fail("ibv_destroy_cq", 1, Errno.ENOMEM);
+      assertThrows(RdmaException.class, context::close);
+      place.hosts.network().removeDevice("client");
+      for (int i = 0; i < 2; i++) { // Of the context of the hosts, too.
+        assertTrue(messages.next().contains("DEVICE_FATAL"));
+      }
+      context.close();
     }
   }
 }

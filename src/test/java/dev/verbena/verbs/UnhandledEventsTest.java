@@ -2,8 +2,12 @@ package dev.verbena.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
+import dev.verbena.soft.Faults;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.LoggedMessages;
@@ -112,6 +116,34 @@ class UnhandledEventsTest extends FakeDeviceFixture {
             .collect(Collectors.toCollection(ArrayList::new));
     expected.add(new AsyncEvent.OfDevice(AsyncEventType.DEVICE_FATAL, context.device()));
     assertEquals(expected, read);
+  }
+
+  private void failToClose() {
+    Faults _ = provider.network().faults().fail("ibv_close_device", 1, Errno.EBUSY);
+    assertThrows(VerbsException.class, context::close);
+  }
+
+  @Test
+  void eventsAreLoggedAfterAFailedClose() throws InterruptedException {
+    failToClose();
+    announce(AsyncEventType.DEVICE_FATAL, 0);
+    assertContains(messages.next(), "DEVICE_FATAL");
+    announce(AsyncEventType.DEVICE_FATAL, 0);
+    assertContains(messages.next(), "DEVICE_FATAL");
+    assertEquals(List.of(), messages.all());
+  }
+
+  @Test
+  void listenerReceivesEventsAfterAFailedClose() throws InterruptedException {
+    BlockingQueue<AsyncEvent> heard = new LinkedBlockingQueue<>();
+    try (AsyncEvents.Listening _ = AsyncEvents.of(context).listen(heard::add)) {
+      announce(AsyncEventType.PORT_ERR, 1);
+      assertEquals(new AsyncEvent.OfPort(AsyncEventType.PORT_ERR, 1), heard.take());
+      failToClose();
+      announce(AsyncEventType.PORT_ACTIVE, 1);
+      assertEquals(new AsyncEvent.OfPort(AsyncEventType.PORT_ACTIVE, 1), heard.take());
+    }
+    assertEquals(List.of(), messages.all(), "the program reads the events");
   }
 
   @Test

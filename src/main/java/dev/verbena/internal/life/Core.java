@@ -48,6 +48,7 @@ public final class Core {
   private Object owner;
   private @Nullable OpenDevice device;
   private volatile Runnable beforeClose = () -> {};
+  private volatile Runnable afterFailedClose = () -> {};
   private volatile Runnable release = this::destroy;
   private volatile boolean closesWhenUnused;
 
@@ -243,6 +244,11 @@ public final class Core {
    */
   public void beforeClose(Runnable action) {
     beforeClose = action;
+  }
+
+  /** Sets what begins again what {@link #beforeClose} has ended, if the object stays open. */
+  public void afterFailedClose(Runnable action) {
+    afterFailedClose = action;
   }
 
   /**
@@ -542,7 +548,6 @@ public final class Core {
   }
 
   private void closeBegun(Duration limit) {
-    boolean released = false;
     try {
       beforeClose.run();
       users.awaitEnd(this, limit);
@@ -551,10 +556,12 @@ public final class Core {
         detach(child); // The thread that closed it may not have detached it yet.
       }
       release.run();
-      released = true;
-    } finally {
-      endClosing(released ? State.CLOSED : State.OPEN);
+    } catch (Throwable t) {
+      endClosing(State.OPEN);
+      AfterFailure.close(t, afterFailedClose);
+      throw t;
     }
+    endClosing(State.CLOSED);
   }
 
   /**
@@ -615,6 +622,14 @@ public final class Core {
   /** {@return whether the object is open: false once closing has begun} */
   public boolean isOpen() {
     return state == State.OPEN;
+  }
+
+  /** Returns whether the object is open, after waiting for the end of a close that has begun. */
+  public synchronized boolean remainsOpen() throws InterruptedException {
+    while (state == State.CLOSING) {
+      Time.wait(this, Long.MAX_VALUE);
+    }
+    return isOpen();
   }
 
   /**
