@@ -104,7 +104,7 @@ public final class Binding implements InvocationHandler {
     Symbol symbol = method.getAnnotation(Symbol.class);
     // The C function dereferences its first argument without a check.
     if (arguments != null && arguments[0].equals(0L) && (symbol == null || !symbol.nullable())) {
-      throw new NullPointerException(method.getName() + ": NULL as first argument");
+      throw new NullPointerException(CNames.of(method.getName()) + ": NULL as first argument");
     }
     if (symbol != null) {
       return symbols.call(method, arguments);

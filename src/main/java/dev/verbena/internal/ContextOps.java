@@ -21,13 +21,14 @@ final class ContextOps {
    * @param of the location of the context
    * @param name the field with the pointer
    * @param since the first rdma-core release that has the field; 0 for all releases
-   * @param function the C function's name
+   * @param method the name of the method of the function
    * @param first the first argument of the C function, from which the context is found
    * @param library what implements the functions, for messages
    * @throws VerbsException EOPNOTSUPP if the library or the provider lacks it
    */
   static MemorySegment find(
-      ContextOp.Of of, String name, int since, String function, long first, Object library) {
+      ContextOp.Of of, String name, int since, String method, long first, Object library) {
+    String function = CNames.of(method);
     long context =
         switch (of) {
           case CONTEXT -> first;

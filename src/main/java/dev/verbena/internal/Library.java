@@ -96,7 +96,7 @@ final class Library {
         .orElseThrow(
             () ->
                 new VerbsException(
-                    symbol,
+                    CNames.of(symbol),
                     Errno.EOPNOTSUPP,
                     since == 0
                         ? path + " does not export it: is this " + soname + "?"

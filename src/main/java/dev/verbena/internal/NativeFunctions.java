@@ -90,7 +90,7 @@ public class NativeFunctions {
   /** Checks an argument that the C function dereferences without a check. */
   static void requireFirst(String function, long... arguments) {
     if (arguments.length > 0 && arguments[0] == 0) {
-      throw new NullPointerException(function + ": NULL as first argument");
+      throw new NullPointerException(CNames.of(function) + ": NULL as first argument");
     }
   }
 
@@ -111,7 +111,7 @@ public class NativeFunctions {
       MemorySegment capture = Downcall.capture(arena);
       long result = fails.result(Downcall.call(pointer, capture, arguments));
       if (fails.failed(result)) {
-        throw fails.failure(function, result, Downcall.errno(capture));
+        throw fails.failure(CNames.of(function), result, Downcall.errno(capture));
       }
       return result;
     }

@@ -254,6 +254,7 @@ class SoftNetworkTest {
       strings = {
         "ibv_regmr",
         "reg_mr",
+        "_ibv_query_gid_ex",
         "ibv_post_send",
         "ibv_poll_cq",
         "ibv_wr_send",
@@ -274,6 +275,17 @@ class SoftNetworkTest {
       assertTrue(
           thrown.getMessage().startsWith("the software device has no function " + name + " that"),
           thrown.getMessage());
+    }
+  }
+
+  @Test
+  void functionsHaveTheNamesThatProgramsCall() {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      Context context = network.addDevice("soft9", InetAddress.ofLiteral("192.0.2.9")).open();
+      Faults _ = network.faults().fail("ibv_query_gid_ex", 1, Errno.ENODATA);
+      var thrown = assertThrows(VerbsException.class, () -> context.port(1).gidEntry(0));
+      assertEquals("ibv_query_gid_ex", thrown.function());
+      context.close();
     }
   }
 

@@ -2,6 +2,7 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.CNames;
 import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.FailingCalls;
 import dev.verbena.soft.device.Registry;
@@ -77,7 +78,7 @@ final class FunctionTable {
     return Stream.of(functions, SHARED.functions)
         .flatMap(table -> table.keySet().stream())
         .filter(name -> !Pointers.isOnDataPath(name))
-        .map(Pointers::cName)
+        .map(CNames::of)
         .collect(Collectors.toSet());
   }
 
@@ -91,19 +92,20 @@ final class FunctionTable {
   Object call(FailingCalls failingCalls, String name, Object[] arguments) throws Throwable {
     MethodHandle function = find(name);
     if (function == null) {
-      throw new VerbsException(name, Errno.EOPNOTSUPP, "the software device does not implement it");
+      throw new VerbsException(
+          CNames.of(name), Errno.EOPNOTSUPP, "the software device does not implement it");
     }
     try {
       if (arguments != null && arguments.length > 0 && arguments[0] instanceof Long object) {
         Pointers.requireSupported(name, object, Registry.deviceOf(object));
       }
-      int errno = failingCalls.failure(name);
+      int errno = failingCalls.failure(CNames.of(name));
       if (errno != 0) {
         throw CallFailure.of(errno, "a fault that was asked for");
       }
       return function.invokeWithArguments(arguments == null ? new Object[0] : arguments);
     } catch (VerbsException e) {
-      throw CallFailure.in(name, e);
+      throw CallFailure.in(CNames.of(name), e);
     }
   }
 }

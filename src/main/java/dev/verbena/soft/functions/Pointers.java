@@ -2,6 +2,7 @@ package dev.verbena.soft.functions;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.CNames;
 import dev.verbena.internal.foreign.Upcalls;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.Registry;
@@ -34,9 +35,6 @@ final class Pointers {
   /** What destroys an object. */
   private static final Pattern DESTROYING =
       Pattern.compile("ibv_(destroy|dealloc|dereg|close|free).*");
-
-  /** A name that a library exports; all others are those of pointers. */
-  private static final Pattern EXPORTED = Pattern.compile("(_?ibv|rdma|efadv)_.*");
 
   /** What posts and polls; its functions may be static. */
   private static final Pattern DATA_PATH =
@@ -87,7 +85,7 @@ final class Pointers {
       MethodHandle check = method(Pointers.class, "check", String.class, long.class);
       target =
           MethodHandles.foldArguments(
-              function, MethodHandles.insertArguments(check, 0, cName(name)));
+              function, MethodHandles.insertArguments(check, 0, CNames.of(name)));
     } else if (name.startsWith("wr_") && function.type().returnType() == void.class) {
       MethodHandle failed = method(ExtendedPosting.class, "failed", Throwable.class, long.class);
       target = MethodHandles.catchException(function, Throwable.class, failed);
@@ -103,10 +101,6 @@ final class Pointers {
     } catch (ReflectiveOperationException e) {
       throw new LinkageError(e.getMessage(), e);
     }
-  }
-
-  static String cName(String function) {
-    return EXPORTED.matcher(function).matches() ? function : "ibv_" + function;
   }
 
   /** Fails a function that was chosen to fail, called with an object of a network. */
