@@ -179,7 +179,7 @@ public final class EventChannel extends Resource {
       ConnectionId request = ConnectionId.requested(this, rdma_cm_event.id(event));
       return new ConnectionEvent(event, request, listener);
     } finally {
-      channel.rdmacm().rdma_ack_cm_event(address);
+      int _ = channel.rdmacm().rdma_ack_cm_event(address);
     }
   }
 

@@ -274,7 +274,7 @@ final class NativeId {
       // destroy it.
       rdmacm.rdma_destroy_id(subject);
     }
-    rdmacm.rdma_ack_cm_event(event.address());
+    int _ = rdmacm.rdma_ack_cm_event(event.address());
   }
 
   // Channels

@@ -24,8 +24,8 @@ public interface Librdmacm {
   @Symbol(fails = MINUS_ONE)
   void rdma_get_cm_event(long channel, long event);
 
-  @Symbol(fails = MINUS_ONE)
-  void rdma_ack_cm_event(long event);
+  @Symbol(fails = NEVER) // It fails without an event only.
+  int rdma_ack_cm_event(long event);
 
   @Symbol(fails = MINUS_ONE, since = 60)
   void rdma_write_cm_event(long id, int eventType, int status, long arg);

@@ -32,8 +32,8 @@ final class NativeLibrdmacm extends NativeFunctions implements Librdmacm {
   }
 
   @Override
-  public void rdma_ack_cm_event(long event) {
-    symbolOfObject("rdma_ack_cm_event", 0, MINUS_ONE, event);
+  public int rdma_ack_cm_event(long event) {
+    return (int) symbolOfObject("rdma_ack_cm_event", 0, NEVER, event);
   }
 
   @Override

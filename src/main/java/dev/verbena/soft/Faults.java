@@ -255,8 +255,9 @@ public final class Faults {
    * Makes one call of a function of libibverbs or librdmacm fail, such as the third {@code
    * ibv_reg_mr} from now.
    *
-   * @param function the name of a C function that the software device implements; posting, polling
-   *     and {@code ibv_req_notify_cq} cannot be made to fail
+   * @param function the name of a C function that the software device implements; posting, polling,
+   *     {@code ibv_req_notify_cq} and functions that never fail, such as {@code
+   *     ibv_ack_async_event}, cannot be made to fail
    * @param call which call: 1 for the next
    * @param errno the reason it reports, such as {@link dev.verbena.Errno#ENOMEM}
    * @return this

@@ -106,7 +106,7 @@ final class FakeRdmacm implements AutoCloseable {
         acknowledged.add((long) arguments[0]);
         // What C frees may hold anything at once.
         Memory.at((long) arguments[0], rdma_cm_event.sizeof()).fill((byte) 0x5a);
-        yield null;
+        yield 0;
       }
       case "rdma_resolve_addr" -> {
         resolve(Memory.at((long) arguments[0], rdma_cm_id.sizeof()));

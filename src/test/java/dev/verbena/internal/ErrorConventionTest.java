@@ -304,6 +304,7 @@ class ErrorConventionTest {
             "mult_to_ibv_rate",
             "ibv_rate_to_mbps",
             "mbps_to_ibv_rate",
+            "rdma_ack_cm_event",
             "rdma_event_str",
             "rdma_get_src_port",
             "rdma_get_dst_port"),

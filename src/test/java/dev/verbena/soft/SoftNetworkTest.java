@@ -264,6 +264,7 @@ class SoftNetworkTest {
         "ibv_free_buf",
         "ibv_free_device_list",
         "ibv_node_type_str",
+        "rdma_ack_cm_event",
         "rdma_destroy_ep",
         ""
       })

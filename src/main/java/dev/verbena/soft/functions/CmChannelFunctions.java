@@ -280,12 +280,13 @@ final class CmChannelFunctions {
     }
   }
 
-  public void rdma_ack_cm_event(long event) {
+  public int rdma_ack_cm_event(long event) {
     Taken acknowledged = taken.remove(event);
     if (acknowledged == null) {
       throw CallFailure.invalid("no such event was taken");
     }
     acknowledged.handle.acknowledge(acknowledged.group);
+    return 0;
   }
 
   public void rdma_write_cm_event(long id, int type, int status, long argument) {
@@ -318,7 +319,7 @@ final class CmChannelFunctions {
   void acknowledgeLast(CmHandle handle) {
     long last = handle.struct.getLong("event");
     if (last != 0) {
-      rdma_ack_cm_event(last);
+      int _ = rdma_ack_cm_event(last);
       handle.struct.putLong("event", 0);
     }
   }
