@@ -6,6 +6,8 @@ import dev.verbena.soft.device.FailingCalls;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftObject;
+import dev.verbena.soft.wire.Packet;
+import dev.verbena.soft.wire.PacketText;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -392,22 +394,32 @@ public final class Faults {
     return delayNanos > 0 || reordering > 0 || duplication > 0 || delays.isOn();
   }
 
-  boolean loses() {
-    return loss > 0 && random.nextDouble() < loss;
+  boolean loses(Packet packet) {
+    return isChosen(loss, "lost", packet);
   }
 
-  boolean duplicates() {
-    return duplication > 0 && random.nextDouble() < duplication;
+  boolean duplicates(Packet packet) {
+    return isChosen(duplication, "duplicated", packet);
   }
 
-  boolean corrupts() {
-    return corruption > 0 && random.nextDouble() < corruption;
+  boolean corrupts(Packet packet) {
+    return isChosen(corruption, "corrupted", packet);
+  }
+
+  private boolean isChosen(double probability, String fault, Packet packet) {
+    return probability > 0
+        && random.nextDouble() < probability
+        && Time.injects(() -> fault + ' ' + PacketText.of(packet));
   }
 
   /** The time from the sending of a packet to its arrival. */
-  long delay() {
-    return reordering > 0 && random.nextDouble() < reordering
-        ? delayNanos + 1 + (long) (random.nextDouble() * REORDER_NANOS)
-        : delayNanos;
+  long delay(Packet packet) {
+    if (reordering == 0 || random.nextDouble() >= reordering) {
+      return delayNanos;
+    }
+    long more = 1 + (long) (random.nextDouble() * REORDER_NANOS);
+    boolean isLate =
+        Time.injects(() -> "%s late: %s".formatted(Duration.ofNanos(more), PacketText.of(packet)));
+    return isLate ? delayNanos + more : delayNanos;
   }
 }

@@ -4,9 +4,11 @@ import dev.verbena.internal.time.Simulated;
 import dev.verbena.internal.time.Time;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.engine.TimerQueue;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
 /** The time of a simulation, which goes on when {@link #pass} is called. */
@@ -20,16 +22,23 @@ final class SimulatedClock implements Simulated {
   private final Random order;
   private final RandomGenerator random;
   private final SimulatedThreads threads;
+  private final InjectedFaults faults;
   private final TimerQueue timers = new TimerQueue();
   private final List<Source> sources = new ArrayList<>();
   private long now = START;
   private volatile boolean isOver;
   private long nextAddress = 0x5eed_0000_0000L;
 
-  SimulatedClock(Random order, RandomGenerator random, SimulatedThreads threads) {
+  SimulatedClock(
+      Random order, RandomGenerator random, SimulatedThreads threads, InjectedFaults faults) {
     this.order = order;
     this.random = random;
     this.threads = threads;
+    this.faults = faults;
+  }
+
+  Duration sinceStart() {
+    return Duration.ofNanos(now - START);
   }
 
   /** Wakes the threads for which an event is there. */
@@ -71,6 +80,11 @@ final class SimulatedClock implements Simulated {
     Timer timer = new Timer(timers, action);
     timer.start(nanos > Long.MAX_VALUE - now ? Long.MAX_VALUE : now + nanos);
     return timer::stop;
+  }
+
+  @Override
+  public boolean injects(Supplier<String> description) {
+    return faults.injects(sinceStart(), description);
   }
 
   @Override

@@ -4,9 +4,11 @@ import dev.verbena.internal.Ranges;
 import dev.verbena.internal.time.Time;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.random.RandomGenerator;
@@ -72,7 +74,6 @@ public final class Simulation {
     void run(Simulation simulation) throws Exception;
   }
 
-  private static final String SEED = "dev.verbena.simulation.seed";
   private static final ReentrantLock ONE_AT_A_TIME = new ReentrantLock();
   private static final Duration LONGEST = Duration.ofHours(24);
 
@@ -82,21 +83,24 @@ public final class Simulation {
   private final long seed;
   private final Random order;
   private final RandomGenerator random;
+  private final InjectedFaults faults;
   private final SimulatedClock clock;
   private final SimulatedThreads threads = new SimulatedThreads();
   private final List<Thread> actors = new ArrayList<>();
   private @Nullable Throwable failure;
 
-  private Simulation(long seed) {
+  private Simulation(long seed, @Nullable Set<Integer> faults) {
     this.seed = seed;
+    this.faults = new InjectedFaults(faults);
     this.order = new Random(seed);
     this.random = new Random(order.nextLong());
-    this.clock = new SimulatedClock(order, random, threads);
+    this.clock = new SimulatedClock(order, random, threads, this.faults);
   }
 
   /**
    * Runs a program with the seeds from 0 on until it fails. With the system property {@code
-   * dev.verbena.simulation.seed} it is run with that seed only, to repeat a failure.
+   * dev.verbena.simulation.seed} it is run with that seed only, to repeat a failure; see {@link
+   * #run} for two more.
    *
    * @param seeds how many seeds, at least one
    * @param program the program
@@ -104,7 +108,7 @@ public final class Simulation {
    */
   public static void check(int seeds, Program program) {
     int count = Ranges.positive(seeds, "number of seeds");
-    Long one = Long.getLong(SEED);
+    Long one = Repetition.seed();
     if (one != null) {
       run(one, program);
       return;
@@ -117,17 +121,35 @@ public final class Simulation {
   /**
    * Runs a program, until it and all actors that it created have ended.
    *
+   * <p>The faults of a run that come from random numbers, of packets and of {@link Faults#strict},
+   * have numbers from 1 on. With {@code -Ddev.verbena.simulation.shrink=true}, a program that fails
+   * is run up to 200 times more, to find few faults with which it still fails with an exception of
+   * the same class: the error is that of the run with these, and lists them. With {@code
+   * -Ddev.verbena.simulation.faults=12,40} beside the seed, only these faults happen in its run;
+   * none, if the list is empty.
+   *
    * @param seed decides the run
    * @param program the program
    * @throws AssertionError if the program or an actor throws an exception, which is the cause, or
    *     if no actor can run any more
+   * @throws IllegalArgumentException if a system property has a wrong value
    * @throws UnsupportedOperationException if the JVM does not allow it
    */
   public static void run(long seed, Program program) {
+    boolean shrinks = Repetition.shrinks();
+    Simulation first = run(seed, program, Repetition.faults(seed));
+    if (first.failure != null) {
+      Simulation last = shrinks ? Shrinking.of(first, faults -> run(seed, program, faults)) : first;
+      throw last.error(first.faults().size());
+    }
+  }
+
+  private static Simulation run(long seed, Program program, @Nullable Set<Integer> faults) {
     ONE_AT_A_TIME.lock();
     try {
-      Simulation simulation = new Simulation(seed);
+      Simulation simulation = new Simulation(seed, faults);
       Time.simulate(simulation.clock, () -> simulation.run(program));
+      return simulation;
     } finally {
       ONE_AT_A_TIME.unlock();
     }
@@ -144,12 +166,25 @@ public final class Simulation {
     } finally {
       clock.close();
     }
-    if (failure != null) {
-      throw new AssertionError(
-          "seed %d, after %s: %s; repeat it with -D%s=%d"
-              .formatted(seed, now(), failure, SEED, seed),
-          failure);
-    }
+  }
+
+  private AssertionError error(int allFaults) {
+    return new AssertionError(
+        "seed %d, after %s with %s: %s; repeat it with %s"
+            .formatted(seed, now(), faults.countOf(allFaults), failure, faults.repetition(seed)),
+        failure);
+  }
+
+  /** Returns whether this has failed by an exception of the same class. */
+  boolean failsAs(Simulation other) {
+    return failure != null
+        && other.failure != null
+        && failure.getClass().equals(other.failure.getClass());
+  }
+
+  /** Returns the numbers of the faults that were injected. */
+  Collection<Integer> faults() {
+    return faults.numbers();
   }
 
   /** Runs until all actors have ended, or until one fails or none can go on. */
@@ -247,7 +282,7 @@ public final class Simulation {
 
   /** {@return the time since the start of the simulation} */
   public Duration now() {
-    return Duration.ofNanos(clock.now() - SimulatedClock.START);
+    return clock.sinceStart();
   }
 
   /** {@return the random numbers of this simulation, for the program's own decisions} */

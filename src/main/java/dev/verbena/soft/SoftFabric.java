@@ -166,16 +166,16 @@ final class SoftFabric implements Fabric, LinkReceiver {
   @Override
   public void send(SoftPort from, Packet packet) {
     from.device.counters.sentPackets++;
-    if (!from.carries() || faults.loses()) {
+    if (!from.carries() || faults.loses(packet)) {
       packets.release(packet);
       return;
     }
-    if (faults.corrupts()) {
+    if (faults.corrupts(packet)) {
       packet.corrupt = true;
     }
     trace("sent ", packet);
     record(packet);
-    if (faults.duplicates()) {
+    if (faults.duplicates(packet)) {
       launch(from, packets.take().copyOf(packet));
     }
     launch(from, packet);
@@ -188,7 +188,7 @@ final class SoftFabric implements Fabric, LinkReceiver {
   }
 
   private void launch(SoftPort from, Packet packet) {
-    long delay = faults.delay();
+    long delay = faults.delay(packet);
     if (delay == 0) {
       arrive(from, packet);
     } else {

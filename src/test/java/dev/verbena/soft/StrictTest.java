@@ -259,10 +259,10 @@ class StrictTest {
     one.begin(5);
     other.begin(5);
     assertArrayEquals(
-        IntStream.range(0, 100).mapToLong(i -> one.start()).toArray(),
-        IntStream.range(0, 100).mapToLong(i -> other.start()).toArray());
+        IntStream.range(0, 100).mapToLong(i -> one.start(0)).toArray(),
+        IntStream.range(0, 100).mapToLong(i -> other.start(0)).toArray());
     other.end();
-    assertEquals(0, other.start());
+    assertEquals(0, other.start(0));
   }
 
   @Test

@@ -1,5 +1,6 @@
 package dev.verbena.internal.time;
 
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
 /** The clock of a simulation, in whose threads the library uses it in place of the machine's. */
@@ -16,6 +17,13 @@ public interface Simulated {
    * @return cancels the action
    */
   Runnable after(long nanos, Runnable action);
+
+  /**
+   * Returns whether a fault happens for which a device has decided by a random number.
+   *
+   * @param description says what the fault is
+   */
+  boolean injects(Supplier<String> description);
 
   /** Returns its generator of random numbers. */
   RandomGenerator random();

@@ -12,6 +12,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
@@ -77,6 +78,15 @@ public final class Time {
   public static RandomGenerator random(RandomGenerator generator) {
     Simulated simulation = simulation();
     return simulation == null ? generator : simulation.random();
+  }
+
+  /**
+   * Returns whether a fault happens for which a device has decided by a random number: always, if
+   * this is no simulation, which may be repeated with some of its faults.
+   */
+  public static boolean injects(Supplier<String> description) {
+    Simulated simulation = simulation();
+    return simulation == null || simulation.injects(description);
   }
 
   /** Returns a builder of a thread that needs no carrier of virtual threads. */

@@ -1,6 +1,9 @@
 package dev.verbena.soft.device;
 
+import dev.verbena.internal.time.Time;
+import java.time.Duration;
 import java.util.Random;
+import java.util.function.Supplier;
 
 /**
  * What the devices of a network do late, although they could do it at once: as NICs do now and
@@ -32,23 +35,35 @@ public final class Delays {
     return isOn;
   }
 
-  private long some(int most) {
-    return isOn && random.nextDouble() < PROBABILITY ? 1 + random.nextInt(most) : 0;
+  private boolean isChosen() {
+    return isOn && random.nextDouble() < PROBABILITY;
+  }
+
+  private long some(int most, Supplier<String> what) {
+    long nanos = 1L + random.nextInt(most);
+    return Time.injects(() -> Duration.ofNanos(nanos) + " late: " + what.get()) ? nanos : 0;
   }
 
   /** How long a queue pair waits before it begins with requests that were posted. */
-  public long start() {
-    return some(START_NANOS);
+  public long start(int queuePair) {
+    return isChosen()
+        ? some(START_NANOS, () -> "the start of queue pair 0x%06x".formatted(queuePair))
+        : 0;
   }
 
   /** How long a completion waits before it is in its queue. */
-  long completion() {
-    return some(COMPLETION_NANOS);
+  long completion(long wrId, int queuePair) {
+    return isChosen()
+        ? some(
+            COMPLETION_NANOS,
+            () -> "the completion of wr_id 0x%x of queue pair 0x%06x".formatted(wrId, queuePair))
+        : 0;
   }
 
   /** How long a piece of the data of an RDMA write waits before it is in memory. */
-  public long placement() {
-    return 1L + random.nextInt(PLACEMENT_NANOS);
+  public long placement(long address, int length) {
+    return some(
+        PLACEMENT_NANOS, () -> "%d bytes of an RDMA write at 0x%x".formatted(length, address));
   }
 
   /** How many of the bytes for an address are one piece: a word is not divided. */

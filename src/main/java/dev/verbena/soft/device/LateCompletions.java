@@ -40,7 +40,7 @@ final class LateCompletions {
       return false;
     }
     long now = queue.device.engine.now();
-    long due = now + delays.completion();
+    long due = now + delays.completion(completion.wrId, completion.queuePair);
     boolean follows = false; // Also one that is due, and which the timer has not added yet.
     for (Late late : waiting) {
       if (late.isOfStream(completion)) {

@@ -56,11 +56,11 @@ final class LateWrites {
     while (from < packet.length) {
       int size = delays.piece(key.at(address + from), packet.length - from);
       byte[] data = payload.asSlice(from, size).toArray(ValueLayout.JAVA_BYTE);
-      long due = scheduler.now() + delays.placement();
+      long due = scheduler.now() + delays.placement(address + from, size);
       add(new Piece(write, key, address + from, data, due));
       from += size;
     }
-    startTimer();
+    place(); // What is not late.
     return key.read(address, scratch.payload, packet.length);
   }
 

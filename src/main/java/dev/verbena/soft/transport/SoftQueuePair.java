@@ -219,7 +219,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   private boolean beginsLate() {
     if (!start.isRunning() && sends.posted() != decided) {
       decided = sends.posted();
-      long delay = device.delays.start();
+      long delay = device.delays.start(number);
       if (delay > 0) {
         start.start(device.engine.now() + delay);
       }
