@@ -8,6 +8,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongUnaryOperator;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
@@ -16,8 +18,13 @@ final class SimulatedClock implements Simulated {
   /** Any time: that of {@link System#nanoTime} begins anywhere, too. */
   static final long START = 1_000_000_000L;
 
+  private static final long MOST_AHEAD = TimeUnit.SECONDS.toNanos(10);
+  private static final double MOST_DRIFT = 100e-6;
   private static final long LONGEST_PAUSE = 2_000;
   private static final long PAGE = 4096;
+
+  /** Of their own: so a device or clock more changes nothing else. */
+  private final Random clocks;
 
   private final Random order;
   private final RandomGenerator random;
@@ -30,7 +37,12 @@ final class SimulatedClock implements Simulated {
   private long nextAddress = 0x5eed_0000_0000L;
 
   SimulatedClock(
-      Random order, RandomGenerator random, SimulatedThreads threads, InjectedFaults faults) {
+      long seed,
+      Random order,
+      RandomGenerator random,
+      SimulatedThreads threads,
+      InjectedFaults faults) {
+    this.clocks = new Random(~seed);
     this.order = order;
     this.random = random;
     this.threads = threads;
@@ -73,6 +85,13 @@ final class SimulatedClock implements Simulated {
   @Override
   public long now() {
     return now;
+  }
+
+  @Override
+  public LongUnaryOperator otherClock() {
+    long ahead = clocks.nextLong(MOST_AHEAD);
+    double drift = clocks.nextDouble(-MOST_DRIFT, MOST_DRIFT);
+    return nanos -> nanos + ahead + (long) ((nanos - START) * drift);
   }
 
   @Override

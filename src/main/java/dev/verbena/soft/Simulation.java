@@ -3,6 +3,8 @@ package dev.verbena.soft;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.time.Time;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -11,6 +13,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongUnaryOperator;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
@@ -94,7 +97,7 @@ public final class Simulation {
     this.faults = new InjectedFaults(faults);
     this.order = new Random(seed);
     this.random = new Random(order.nextLong());
-    this.clock = new SimulatedClock(order, random, threads, this.faults);
+    this.clock = new SimulatedClock(seed, order, random, threads, this.faults);
   }
 
   /**
@@ -283,6 +286,18 @@ public final class Simulation {
   /** {@return the time since the start of the simulation} */
   public Duration now() {
     return clock.sinceStart();
+  }
+
+  /**
+   * Returns the clock of another host, for programs whose hosts compare their times, such as the
+   * ends of leases. The seed decides by how much it is ahead of {@link #now}, up to 10 seconds, and
+   * how much faster or slower it is, up to 100 parts per million. It never goes back.
+   *
+   * @return a new clock, which begins in 1970
+   */
+  public InstantSource hostClock() {
+    LongUnaryOperator host = clock.otherClock();
+    return () -> Instant.EPOCH.plusNanos(host.applyAsLong(clock.now()));
   }
 
   /** {@return the random numbers of this simulation, for the program's own decisions} */

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,11 +12,14 @@ import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.Connection;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.verbs.Context;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -136,6 +140,61 @@ class SimulationTest {
             Connection client = hosts.client();
             assertThrows(RdmaTimeoutException.class, () -> client.receive(Duration.ofHours(3)));
             assertTrue(simulation.now().compareTo(Duration.ofHours(5)) >= 0);
+          }
+        });
+  }
+
+  private static List<Duration> differences(long seed) {
+    List<Duration> differences = new ArrayList<>();
+    Simulation.run(
+        seed,
+        simulation -> {
+          InstantSource clock = simulation.hostClock();
+          Instant last = clock.instant();
+          for (int i = 0; i < 2000; i++) {
+            Simulation.sleep(Duration.ofNanos(1));
+            assertFalse(clock.instant().isBefore(last));
+            last = clock.instant();
+          }
+          differences.add(Duration.between(Instant.EPOCH.plus(simulation.now()), last));
+          Simulation.sleep(Duration.ofHours(1));
+          Duration own = Duration.between(last, clock.instant());
+          differences.add(own.minusHours(1));
+        });
+    return differences;
+  }
+
+  @Test
+  void hostsHaveClocksWithOffsetAndDrift() {
+    List<Duration> all = new ArrayList<>();
+    for (long seed = 0; seed < 20; seed++) {
+      List<Duration> differences = differences(seed);
+      assertEquals(differences, differences(seed));
+      Duration offset = differences.getFirst().minusSeconds(1);
+      assertFalse(offset.isNegative());
+      assertTrue(offset.compareTo(Duration.ofSeconds(11)) < 0, offset::toString);
+      Duration drift = differences.getLast();
+      assertTrue(drift.abs().compareTo(Duration.ofMillis(360)) <= 0, drift::toString);
+      all.addAll(differences);
+    }
+    assertEquals(40, all.stream().distinct().count());
+    assertTrue(all.stream().anyMatch(Duration::isNegative), () -> all.toString());
+  }
+
+  @Test
+  void eachDeviceHasItsClock() {
+    Simulation.run(
+        0,
+        simulation -> {
+          try (SoftHosts hosts = SoftHosts.create()) {
+            Context client = hosts.clientContext();
+            Context server = hosts.serverContext();
+            long before = client.rawClock() - server.rawClock();
+            Simulation.sleep(Duration.ofHours(1));
+            long after = client.rawClock() - server.rawClock();
+            assertNotEquals(0, before);
+            assertNotEquals(before, after);
+            assertTrue(Math.abs(after - before) <= 720_000_000, before + " and " + after);
           }
         });
   }

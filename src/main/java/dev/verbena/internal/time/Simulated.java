@@ -1,5 +1,6 @@
 package dev.verbena.internal.time;
 
+import java.util.function.LongUnaryOperator;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
@@ -10,6 +11,12 @@ public interface Simulated {
 
   /** Returns the time in nanoseconds, as {@link System#nanoTime} does. */
   long now();
+
+  /**
+   * Returns another clock, which is ahead of this one, and faster or slower: from the nanoseconds
+   * of this one to its own.
+   */
+  LongUnaryOperator otherClock();
 
   /**
    * Runs an action in the simulation after a time. The action does not wait.

@@ -2,6 +2,7 @@ package dev.verbena.soft.device;
 
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.ProcessMemory;
+import dev.verbena.internal.time.Simulated;
 import dev.verbena.internal.time.Time;
 import dev.verbena.raw.ibv_device;
 import dev.verbena.raw.rdma_h;
@@ -15,6 +16,7 @@ import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongUnaryOperator;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
@@ -69,6 +71,10 @@ public final class SoftDevice {
   private final IntMap<PacketTarget> queuePairs = new IntMap<>();
   private final Map<Gids, List<PacketTarget>> groups = new HashMap<>();
   private final long clockOffset;
+
+  /** In a simulation, each device has a clock of its own. */
+  private final LongUnaryOperator ownClock;
+
   private int nextNumber;
   private int nextSharedQueueNumber = 1;
 
@@ -125,6 +131,8 @@ public final class SoftDevice {
             .putString("dev_name", "soft-" + name);
     nextNumber = Time.random(RandomGenerator.getDefault()).nextInt(FIRST_NUMBER, 0x800000);
     clockOffset = Time.wallClock() - Time.now();
+    Simulated simulation = Time.simulation();
+    ownClock = simulation == null ? LongUnaryOperator.identity() : simulation.otherClock();
   }
 
   /** A GID table: a link-local GID, which only devices of the same network can reach, first. */
@@ -158,15 +166,16 @@ public final class SoftDevice {
 
   /** The ticks of the device clock at a time of the network's clock. */
   public long ticks(long nanoTime) {
-    long milliseconds = nanoTime / NANOS_OF_A_MILLISECOND;
-    long rest = nanoTime % NANOS_OF_A_MILLISECOND;
+    long own = ownClock.applyAsLong(nanoTime);
+    long milliseconds = own / NANOS_OF_A_MILLISECOND;
+    long rest = own % NANOS_OF_A_MILLISECOND;
     long ticks = milliseconds * clockKilohertz + rest * clockKilohertz / NANOS_OF_A_MILLISECOND;
     return ticks & clockMask;
   }
 
   /** The wall clock at a time of the network's clock, in nanoseconds since 1970. */
   long wallClock(long nanoTime) {
-    return nanoTime + clockOffset;
+    return ownClock.applyAsLong(nanoTime) + clockOffset;
   }
 
   /**
