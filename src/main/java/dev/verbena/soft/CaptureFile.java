@@ -61,7 +61,8 @@ public final class CaptureFile {
   /**
    * Reads a file to its end and describes each packet to the UDP port of RoCE v2, 4791, in a line:
    * time since the first frame, addresses, opcode, the fields of all headers, whether the ICRC is
-   * correct.
+   * correct. The steps and remarks that {@link SoftNetwork#capture} writes in a {@link Simulation}
+   * are lines, too.
    *
    * @param file the file, or the output of a running {@code tcpdump -U -w -}
    * @param lines gets each line, when its packet was read
@@ -120,9 +121,12 @@ public final class CaptureFile {
       }
       String time = time(head);
       frames++;
-      if (frame.read(ByteBuffer.wrap(bytes, 0, length).slice())) {
+      CapturedFrame.Kind kind = frame.read(ByteBuffer.wrap(bytes, 0, length).slice());
+      if (kind == CapturedFrame.Kind.PACKET) {
         packets++;
         wrong += frame.isWrong() ? 1 : 0;
+      }
+      if (kind != CapturedFrame.Kind.OTHER) {
         lines.accept(time + ' ' + frame.text());
       }
     }

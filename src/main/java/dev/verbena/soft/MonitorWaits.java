@@ -66,12 +66,12 @@ final class MonitorWaits {
   }
 
   /** Returns the virtual thread that a task of its scheduler runs: the only field of the task. */
-  private Object threadOf(Runnable task) {
+  Thread threadOf(Runnable task) {
     if (thread == null) {
       thread = task.getClass().getDeclaredFields()[0];
       thread.setAccessible(true);
     }
-    return get(thread, task);
+    return (Thread) get(thread, task);
   }
 
   private boolean isIn(Object thread, int one, int other) {

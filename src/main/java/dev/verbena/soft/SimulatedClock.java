@@ -72,6 +72,10 @@ final class SimulatedClock implements Simulated {
     return true;
   }
 
+  StepLog log() {
+    return threads.log;
+  }
+
   void close() {
     isOver = true;
     sources.forEach(Source::close);

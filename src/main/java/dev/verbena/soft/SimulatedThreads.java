@@ -21,6 +21,7 @@ final class SimulatedThreads implements Executor {
   private final Constructor<?> builder = builderOfThreads();
   private final List<Runnable> ready = new ArrayList<>();
   private final MonitorWaits monitors = new MonitorWaits();
+  final StepLog log = new StepLog();
   private volatile @Nullable Thread outsider;
   private boolean isRunning;
   private long stepsTime;
@@ -83,6 +84,9 @@ final class SimulatedThreads implements Executor {
     Runnable task = ready.set(chosen, ready.getLast());
     ready.removeLast();
     monitors.begins(task);
+    if (log.isWritten()) {
+      log.begins(monitors.threadOf(task));
+    }
     isRunning = true;
     task.run();
     isRunning = false;

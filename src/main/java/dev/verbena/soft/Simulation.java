@@ -305,6 +305,16 @@ public final class Simulation {
     return random;
   }
 
+  /**
+   * Writes a remark of the program to the capture files of this simulation, between the packets.
+   *
+   * @param text the remark, a line
+   * @see SoftNetwork#capture
+   */
+  public void note(String text) {
+    threads.log.remark(text);
+  }
+
   /** {@return the seed of this simulation} */
   public long seed() {
     return seed;

@@ -51,6 +51,9 @@ final class SoftFabric implements Fabric, LinkReceiver {
 
   private @Nullable CaptureWriter capture;
 
+  /** Writes remarks to the capture file. */
+  final Consumer<String> remarks = this::remark;
+
   // Where packets for a GID go
   private long[] gidHighs = new long[0];
   private long[] gidLows = new long[0];
@@ -227,10 +230,24 @@ final class SoftFabric implements Fabric, LinkReceiver {
       try {
         capture.write(packet, Time.wallClock());
       } catch (IOException e) {
-        capture = null;
-        LOGGER.log(System.Logger.Level.WARNING, "the capture file ends here", e);
+        captureFailed(e);
       }
     }
+  }
+
+  private void remark(String text) {
+    if (capture != null) {
+      try {
+        capture.write(text, Time.wallClock());
+      } catch (IOException e) {
+        captureFailed(e);
+      }
+    }
+  }
+
+  private void captureFailed(IOException e) {
+    capture = null;
+    LOGGER.log(System.Logger.Level.WARNING, "the capture file ends here", e);
   }
 
   private void trace(String what, Packet packet) {

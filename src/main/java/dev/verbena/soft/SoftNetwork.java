@@ -424,15 +424,22 @@ public final class SoftNetwork implements AutoCloseable {
   /**
    * Writes each packet that a device of this network sends to a capture file in the format of
    * libpcap, from now on, as a datagram of RoCE v2: Wireshark, {@code verbena sniff} and {@link
-   * CaptureFile} read it. Raw packets are left out. In a {@link Simulation} the same seed gives the
-   * same file.
+   * CaptureFile} read it. Raw packets are left out.
    *
-   * @param file where it is written, under the network's lock; an error is logged, and ends it
+   * <p>In a {@link Simulation} the file has, between the packets, which thread runs from then on,
+   * and the {@linkplain Simulation#note remarks} of the program, until the network is closed: as
+   * messages of syslog from and to 0.0.0.0. The same seed gives the same file.
+   *
+   * @param file where it is written, under the network's lock, in a simulation also between the
+   *     steps of threads: it must not wait for another; an error is logged, and ends it
    * @throws IOException if the header of the file cannot be written
    */
   public void capture(OutputStream file) throws IOException {
     CaptureWriter writer = new CaptureWriter(file);
     engine.locked(() -> fabric.capture(writer));
+    if (Time.simulation() instanceof SimulatedClock simulation) {
+      simulation.log().add(fabric.remarks);
+    }
   }
 
   /**
@@ -534,6 +541,9 @@ public final class SoftNetwork implements AutoCloseable {
         Providers.remove(provider);
       } finally {
         engine.close();
+        if (Time.simulation() instanceof SimulatedClock simulation) {
+          simulation.log().remove(fabric.remarks);
+        }
         provider.manager().close();
         engine.locked(provider.manager()::reportEnd); // When no context of it is held any more.
       }

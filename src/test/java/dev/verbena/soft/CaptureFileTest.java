@@ -184,6 +184,20 @@ public final class CaptureFileTest {
         CaptureFile.read(new ByteArrayInputStream(file), 4792, line -> {}));
   }
 
+  @Test
+  void remarksOfASimulationAreLines() throws IOException {
+    String remark = "45000030000040004011fabb 00000000 00000000 02020202 001c0000";
+    String text = "3c31343e6e6f2065736361706520 1b 5b 6d 20c3a4";
+    byte[] frame = after(remark.replace(" ", "") + text.replace(" ", ""), new byte[0]);
+    assertEquals("no escape  [m ä", only(RAW_IP, frame));
+    for (int at : new int[] {15, 19, 23}) { // Addresses and port: a message of a host.
+      byte[] other = frame.clone();
+      other[at]++;
+      assertEquals(
+          List.of(), lines(file(ByteOrder.LITTLE_ENDIAN, MICROSECONDS, RAW_IP, other)), "" + at);
+    }
+  }
+
   @ParameterizedTest
   @CsvSource({
     "'', less than 24 bytes",

@@ -106,16 +106,82 @@ class SimulationTest {
         SEEDS, digests.stream().map(line -> line.replaceAll(".* ", "")).distinct().count());
   }
 
+  private static List<String> lines(ByteArrayOutputStream file) throws IOException {
+    List<String> lines = new ArrayList<>();
+    CaptureFile.Summary _ =
+        CaptureFile.read(new ByteArrayInputStream(file.toByteArray()), lines::add);
+    return lines;
+  }
+
   @Test
   void theCaptureFileIsRead() throws IOException {
     List<String> lines = new ArrayList<>();
     CaptureFile.Summary summary =
         CaptureFile.read(new ByteArrayInputStream(packets(0)), lines::add);
-    assertEquals(summary.frames(), summary.packets());
-    assertTrue(lines.stream().anyMatch(line -> line.contains("CM REQ")), () -> lines.toString());
-    long corrupt = lines.stream().filter(line -> line.endsWith("wrong ICRC")).count();
+    assertEquals(summary.frames(), lines.size());
+    List<String> packets = lines.stream().filter(line -> line.contains(" > ")).toList();
+    assertEquals(summary.packets(), packets.size());
+    assertTrue(packets.stream().anyMatch(line -> line.contains("CM REQ")), () -> lines.toString());
+    long corrupt = packets.stream().filter(line -> line.endsWith("wrong ICRC")).count();
     assertEquals(corrupt, summary.wrong());
-    assertTrue(lines.stream().anyMatch(line -> line.endsWith("payload=4000 ICRC ok")));
+    assertTrue(packets.stream().anyMatch(line -> line.endsWith("payload=4000 ICRC ok")));
+  }
+
+  @Test
+  void theCaptureFileHasTheStepsOfThreadsAndRemarks() throws IOException {
+    ByteArrayOutputStream file = new ByteArrayOutputStream();
+    Simulation.run(
+        0,
+        simulation -> {
+          try (SoftNetwork network = SoftNetwork.create()) {
+            network.capture(file);
+            Thread named = simulation.actor("named", () -> Simulation.sleep(Duration.ofNanos(7)));
+            named.join();
+            Simulation.sleep(Duration.ofNanos(10));
+            for (int i = 0; i < 2; i++) {
+              simulation.note("start of\n" + i + " ä");
+              Thread.ofVirtual().start(() -> simulation.note("unnamed")).join();
+            }
+          }
+          simulation.note("no network");
+        });
+    List<String> lines = lines(file);
+    assertEquals(List.of(), lines.stream().filter(line -> line.contains("no network")).toList());
+    List<String> texts = lines.stream().map(line -> line.substring(12)).toList();
+    assertEquals(
+        List.of(
+            "actor named runs",
+            "actor program runs",
+            "start of 0 ä",
+            "actor thread runs",
+            "unnamed",
+            "start of 1 ä",
+            "actor thread-2 runs"),
+        texts.stream().filter(text -> !text.contains("verbena-soft")).distinct().toList());
+    assertTrue(texts.contains("actor verbena-soft runs"), () -> lines.toString());
+    assertTrue(lines.contains("0.000000017 start of 0 ä"), () -> lines.toString());
+    for (int i = 1; i < texts.size(); i++) {
+      assertNotEquals(texts.get(i - 1), texts.get(i), lines.toString());
+    }
+  }
+
+  @Test
+  void aCaptureFileThatFailsDoesNotEndTheSimulation() {
+    int[] writes = {0};
+    OutputStream failing =
+        new OutputStream() {
+          @Override
+          public void write(int b) {}
+
+          @Override
+          public void write(byte[] bytes, int offset, int length) throws IOException {
+            if (++writes[0] > 1) {
+              throw new IOException("no space");
+            }
+          }
+        };
+    Simulation.run(0, simulation -> echo(simulation, failing));
+    assertEquals(2, writes[0]);
   }
 
   @Test

@@ -1,5 +1,7 @@
 package dev.verbena.soft.wire;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import dev.verbena.internal.foreign.Memory;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -7,7 +9,11 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.concurrent.TimeUnit;
 
-/** Writes packets to a capture file in the format of libpcap, as datagrams of RoCE v2. */
+/**
+ * Writes packets to a capture file in the format of libpcap, as datagrams of RoCE v2, and remarks
+ * between them, as messages of syslog from and to the address 0.0.0.0, which no packet of a network
+ * has.
+ */
 public final class CaptureWriter {
   private static final int NANOSECONDS = 0xa1b23c4d;
   private static final int VERSION = 2 << 16 | 4;
@@ -20,6 +26,12 @@ public final class CaptureWriter {
   private static final int DO_NOT_FRAGMENT = 0x4000;
   private static final int DEFAULT_HOP_LIMIT = 64;
   private static final int FIRST_SOURCE_PORT = 0xc000;
+  private static final int MAX_REMARK = 1024;
+
+  static final int SYSLOG = 514;
+
+  /** The facility "user" and the severity "informational". */
+  private static final String PRIORITY = "<14>";
 
   private final OutputStream file;
   private final Icrc icrc = new Icrc();
@@ -53,12 +65,12 @@ public final class CaptureWriter {
     Memory.putInt(address + length, packet.corrupt ? ~crc : crc);
     int datagram = UDP + length + Icrc.LENGTH;
     int all = (isIpv4 ? IPV4 : IPV6) + datagram;
-    long second = TimeUnit.SECONDS.toNanos(1);
-    frame.putInt((int) (time / second)).putInt((int) (time % second)).putInt(all).putInt(all);
+    putRecord(time, all);
     int hopLimit = packet.hopLimit == 0 ? DEFAULT_HOP_LIMIT : packet.hopLimit & 0xff;
     int trafficClass = packet.trafficClass & 0xff;
     if (isIpv4) {
-      putIpv4(packet, trafficClass, all, hopLimit);
+      putIpv4(trafficClass, all, hopLimit);
+      putAddresses((int) packet.sourceGidLow, (int) packet.destinationGidLow);
     } else {
       frame.putInt(6 << 28 | trafficClass << 20 | (packet.flowLabel & 0xf_ffff));
       frame.putInt(datagram << 16 | UDP_PROTOCOL << 8 | hopLimit);
@@ -70,11 +82,36 @@ public final class CaptureWriter {
     flush();
   }
 
-  private void putIpv4(Packet packet, int trafficClass, int length, int hopLimit) {
-    int start = frame.position();
+  /**
+   * Writes a remark.
+   *
+   * @param text of which at most 1,024 bytes are written
+   * @param time the time in nanoseconds since 1970
+   * @throws IOException if the file cannot be written
+   */
+  public void write(String text, long time) throws IOException {
+    byte[] message = (PRIORITY + text).getBytes(UTF_8);
+    int length = Math.min(message.length, MAX_REMARK);
+    putRecord(time, IPV4 + UDP + length);
+    putIpv4(0, IPV4 + UDP + length, DEFAULT_HOP_LIMIT);
+    putAddresses(0, 0);
+    frame.putInt(SYSLOG << 16 | SYSLOG).putInt((UDP + length) << 16).put(message, 0, length);
+    flush();
+  }
+
+  private void putRecord(long time, int length) {
+    long second = TimeUnit.SECONDS.toNanos(1);
+    frame.putInt((int) (time / second)).putInt((int) (time % second)).putInt(length).putInt(length);
+  }
+
+  private void putIpv4(int trafficClass, int length, int hopLimit) {
     frame.putInt(0x45 << 24 | trafficClass << 16 | length).putInt(DO_NOT_FRAGMENT);
     frame.putInt(hopLimit << 24 | UDP_PROTOCOL << 16);
-    frame.putInt((int) packet.sourceGidLow).putInt((int) packet.destinationGidLow);
+  }
+
+  /** Completes an IPv4 header by its addresses and its checksum. */
+  private void putAddresses(int source, int destination) {
+    int start = frame.putInt(source).putInt(destination).position() - IPV4;
     int sum = 0;
     for (int at = start; at < start + IPV4; at += Short.BYTES) {
       sum += Short.toUnsignedInt(frame.getShort(at));

@@ -1,10 +1,16 @@
 package dev.verbena.soft.wire;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import java.util.regex.Pattern;
 
-/** The frames of a capture file, one after the other: finds the RoCE v2 packet in each. */
+/**
+ * The frames of a capture file, one after the other: finds the RoCE v2 packet in each, or the
+ * remark of a {@link CaptureWriter}.
+ */
 public final class CapturedFrame {
   private static final int ETHERNET = 1;
   private static final int COOKED = 113;
@@ -25,6 +31,19 @@ public final class CapturedFrame {
 
   /** The flag "more fragments" and the offset. */
   private static final int FRAGMENT = 0x3fff;
+
+  /** The priority at the beginning of a message of syslog. */
+  private static final Pattern PRIORITY = Pattern.compile("^<\\d+>");
+
+  /** 0.0.0.0 */
+  private static final Gids NOWHERE = new Gids(0, 0x0000_ffff_0000_0000L);
+
+  /** What a frame is. */
+  public enum Kind {
+    PACKET,
+    REMARK,
+    OTHER
+  }
 
   private final int linkType;
   private final int port;
@@ -59,7 +78,7 @@ public final class CapturedFrame {
     this.port = port;
   }
 
-  /** The packet as text. */
+  /** The packet, or the remark, as text. */
   public String text() {
     return text;
   }
@@ -69,23 +88,30 @@ public final class CapturedFrame {
     return wrong;
   }
 
-  /** Reads a frame; false if it is no RoCE v2 packet. */
-  public boolean read(ByteBuffer frame) {
+  /** Reads a frame. */
+  public Kind read(ByteBuffer frame) {
     int type = skipLinkHeader(frame);
     boolean isUdp = type == TYPE_IPV4 ? readIpv4(frame) : type == TYPE_IPV6 && readIpv6(frame);
     if (!isUdp || frame.remaining() < UDP) {
-      return false;
+      return Kind.OTHER;
     }
     int source = Short.toUnsignedInt(frame.getShort());
     int destination = Short.toUnsignedInt(frame.getShort());
     int length = Short.toUnsignedInt(frame.getShort()) - UDP;
     frame.getShort();
-    if (destination != port || length < 0) {
-      return false;
+    if (destination == port && length >= 0) {
+      icrc.ports(source, destination);
+      describe(frame, length);
+      return Kind.PACKET;
     }
-    icrc.ports(source, destination);
-    describe(frame, length);
-    return true;
+    if (destination == CaptureWriter.SYSLOG
+        && NOWHERE.equals(new Gids(packet.sourceGidHigh, packet.sourceGidLow))
+        && NOWHERE.equals(new Gids(packet.destinationGidHigh, packet.destinationGidLow))) {
+      String message = UTF_8.decode(frame).toString();
+      text = PRIORITY.matcher(message).replaceFirst("").replaceAll("\\p{IsControl}", " ");
+      return Kind.REMARK;
+    }
+    return Kind.OTHER;
   }
 
   /** Returns the EtherType of what follows; -1 if there is nothing. */
