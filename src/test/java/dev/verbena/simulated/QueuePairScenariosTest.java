@@ -3,8 +3,6 @@ package dev.verbena.simulated;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.address.AddressVector;
-import dev.verbena.address.GlobalRoute;
 import dev.verbena.address.Mtu;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.efa.EfaDevice;
@@ -43,17 +41,34 @@ import org.junit.jupiter.api.condition.EnabledForJreRange;
 class QueuePairScenariosTest {
   private static final Kind[] KINDS = Kind.values();
 
+  private static final Kind[] UNRELIABLE = {
+    Kind.SEND, Kind.SEND_IMMEDIATE, Kind.WRITE, Kind.WRITE_IMMEDIATE
+  };
+
   @Test
   void requestsOverReliableConnections() {
-    Simulation.check(Seeds.of(60), simulation -> new ReliableConnections(simulation).run());
+    Simulation.check(
+        Seeds.of(60), simulation -> new Connections(simulation, QueuePairType.RC).run());
+  }
+
+  @Test
+  void requestsOverUnreliableConnections() {
+    Simulation.check(
+        Seeds.of(60), simulation -> new Connections(simulation, QueuePairType.UC).run());
+  }
+
+  @Test
+  void requestsOverUnreliableDatagrams() {
+    Simulation.check(Seeds.of(60), simulation -> new Datagrams(simulation, QueuePairType.UD).run());
   }
 
   @Test
   void requestsOverScalableReliableDatagrams() {
-    Simulation.check(Seeds.of(30), simulation -> new Datagrams(simulation).run());
+    Simulation.check(
+        Seeds.of(30), simulation -> new Datagrams(simulation, QueuePairType.SRD).run());
   }
 
-  static final class ReliableConnections extends VerbsScenario {
+  static final class Connections extends VerbsScenario {
     private static final AccessFlag[] ACCESS = {
       AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_READ, AccessFlag.REMOTE_ATOMIC
     };
@@ -66,11 +81,14 @@ class QueuePairScenariosTest {
     private final boolean usesWindows = random.nextInt(3) == 0;
     private int bound;
 
-    ReliableConnections(Simulation simulation) throws InterruptedException {
-      super(simulation, SoftNetwork.create(), 8, 1 + simulation.random().nextInt(8), true);
+    private final QueuePairType type;
+
+    Connections(Simulation simulation, QueuePairType type) throws InterruptedException {
+      super(simulation, SoftNetwork.create(), 1 + simulation.random().nextInt(8), type);
+      this.type = type;
       shared =
           random.nextInt(3) == 0
-              ? SharedReceiveQueue.builder(b.domain, depth * width).create()
+              ? SharedReceiveQueue.builder(b.domain, receiveDepth * width).create()
               : null;
       target =
           b.domain.registerMemory(
@@ -82,15 +100,15 @@ class QueuePairScenariosTest {
 
     private void connect() throws InterruptedException {
       QueuePairBuilder builder =
-          QueuePair.builder(b.domain, QueuePairType.RC)
+          QueuePair.builder(b.domain, type)
               .completions(b.completions)
-              .capacity(QueuePairCapacity.of(depth).withSendRequests(2));
+              .capacity(QueuePairCapacity.of(receiveDepth).withSendRequests(2));
       if (shared != null) {
         builder.sharedReceiveQueue(shared);
       }
       QueuePair server = builder.create();
       QueuePair client =
-          QueuePair.builder(a.domain, QueuePairType.RC)
+          QueuePair.builder(a.domain, type)
               .completions(a.completions)
               .capacity(QueuePairCapacity.of(depth))
               .create();
@@ -139,10 +157,10 @@ class QueuePairScenariosTest {
 
     /** Fills the receive queue. */
     private void receive(Path path) {
-      int most = depth * width;
+      int most = receiveDepth * width;
       ReceiveList list = new ReceiveList(most + 1, 0);
       int posted = shared == null ? path.b.post(list) : shared.post(list);
-      assertEquals(shared == null ? depth : Math.min(posted, most), posted);
+      assertEquals(shared == null ? receiveDepth : Math.min(posted, most), posted);
     }
 
     /** Fills the send queue with messages, for each of which there is a receive. */
@@ -181,7 +199,8 @@ class QueuePairScenariosTest {
 
     @Override
     Kind kind() {
-      return KINDS[random.nextInt(KINDS.length)];
+      Kind[] kinds = type == QueuePairType.RC ? KINDS : UNRELIABLE;
+      return kinds[random.nextInt(kinds.length)];
     }
 
     @Override
@@ -189,8 +208,15 @@ class QueuePairScenariosTest {
       return random.nextBoolean() ? 64 : 1024;
     }
 
+    /** A message that is longer fails the queue pair: this is for UC, as RC fails both. */
     @Override
-    void address(Path path, SendRequest request) {}
+    int receiveLength() {
+      boolean isShort = type == QueuePairType.UC && !isCalm && random.nextInt(30) == 0;
+      return isShort ? 1 + random.nextInt(1024) : super.receiveLength();
+    }
+
+    @Override
+    void address(Path path, SentRequest request, SendRequest formatted) {}
 
     @Override
     void begin() throws InterruptedException {
@@ -286,44 +312,54 @@ class QueuePairScenariosTest {
       Kind.SEND, Kind.SEND_IMMEDIATE, Kind.WRITE, Kind.WRITE_IMMEDIATE, Kind.READ, Kind.READ_NUMBER
     };
 
+    private final QueuePairType type;
     private final AddressHandle handle;
     private final int queueKey;
 
-    Datagrams(Simulation simulation) {
+    Datagrams(Simulation simulation, QueuePairType type) {
       super(
           simulation,
-          SoftNetwork.create().profile("efa"),
-          8,
+          type == QueuePairType.SRD ? SoftNetwork.create().profile("efa") : SoftNetwork.create(),
           1 + simulation.random().nextInt(8),
-          false);
+          type);
+      this.type = type;
       for (int i = 0; i < width; i++) {
         paths.add(new Path(create(a), create(b), b.region));
       }
-      handle = handle(a, paths.getFirst().b);
-      queueKey = paths.getFirst().b.localAddress().queueKey();
-      AddressHandle _ = handle(b, paths.getFirst().a);
+      Path path = paths.getFirst();
+      handle = handle(path.a, path.b);
+      queueKey = path.b.localAddress().queueKey();
+      AddressHandle _ = handle(path.b, path.a);
     }
 
     private QueuePair create(End end) {
+      QueuePairBuilder builder =
+          type == QueuePairType.SRD
+              ? EfaDevice.of(end.context).queuePair(end.domain)
+              : QueuePair.builder(end.domain, type);
       QueuePair queuePair =
-          EfaDevice.of(end.context)
-              .queuePair(end.domain)
+          builder
               .completions(end.completions)
-              .capacity(QueuePairCapacity.of(depth))
+              .capacity(QueuePairCapacity.of(depth).withReceiveRequests(receiveDepth))
               .create();
       queuePair.setup().rnrRetryCount(isCalm ? 7 : random.nextInt(8));
       queuePair.activate();
       return queuePair;
     }
 
-    private static AddressHandle handle(End from, QueuePair to) {
-      return from.domain.createAddressHandle(
-          AddressVector.global(1, new GlobalRoute(to.localAddress().gid(), 0)));
+    private static AddressHandle handle(QueuePair from, QueuePair to) {
+      return from.domain().createAddressHandle(from.setup().pathTo(to.localAddress()));
     }
 
     @Override
     Kind kind() {
-      return KINDS[random.nextInt(KINDS.length)];
+      return KINDS[random.nextInt(type == QueuePairType.SRD ? KINDS.length : 2)];
+    }
+
+    @Override
+    int receiveLength() {
+      boolean isShort = type == QueuePairType.UD && !isCalm && random.nextInt(4) == 0;
+      return isShort ? 1 + random.nextInt(1024) : super.receiveLength();
     }
 
     @Override
@@ -333,8 +369,9 @@ class QueuePairScenariosTest {
     }
 
     @Override
-    void address(Path path, SendRequest request) {
-      request.to(handle, path.numberAtB, queueKey);
+    void address(Path path, SentRequest request, SendRequest formatted) {
+      request.isRefused = type == QueuePairType.UD && !isCalm && random.nextInt(8) == 0;
+      formatted.to(handle, path.numberAtB, request.isRefused ? queueKey + 1 : queueKey);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.verbena.simulated;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -35,6 +36,8 @@ final class RequestHistory {
 
   private static final byte OWNED = 0x77;
 
+  private static final int GRH = 40;
+
   final List<Path> paths = new ArrayList<>();
   final List<SentRequest> sent = new ArrayList<>();
 
@@ -66,12 +69,26 @@ final class RequestHistory {
 
   private final boolean isOrdered;
 
+  /** A message arrives if its request succeeds. */
+  boolean isLossless = true;
+
+  /** The network may repeat and reorder packets, and the transport does not detect it. */
+  boolean isRepeated;
+
+  /** Messages are datagrams with a GRH. */
+  private final boolean isDatagram;
+
   RequestHistory(
-      MemorySegment memoryAtA, MemorySegment memoryAtB, MemorySegment words, boolean isOrdered) {
+      MemorySegment memoryAtA,
+      MemorySegment memoryAtB,
+      MemorySegment words,
+      boolean isOrdered,
+      boolean isDatagram) {
     this.memoryAtA = memoryAtA;
     this.memoryAtB = memoryAtB;
     this.words = words;
     this.isOrdered = isOrdered;
+    this.isDatagram = isDatagram;
   }
 
   SentRequest add(Stream stream, SentRequest request) {
@@ -144,12 +161,25 @@ final class RequestHistory {
   /** A receive request. */
   static final class Receipt {
     final int slot;
+    final int length;
     final Path path;
     boolean isComplete;
 
-    Receipt(int slot, Path path) {
+    Receipt(int slot, int length, Path path) {
       this.slot = slot;
+      this.length = length;
       this.path = path;
+    }
+  }
+
+  /** A receive request is posted: nothing may write behind its buffer. */
+  void add(Receipt receipt) {
+    receives.add(receipt);
+    if (receipt.path != null) {
+      receipt.path.receives.add(receipt);
+    }
+    if (receipt.length + BEHIND <= SLOT) {
+      keep(slotAtB(receipt.slot).asSlice(receipt.length, BEHIND));
     }
   }
 
@@ -173,7 +203,8 @@ final class RequestHistory {
   }
 
   boolean isReceived(SentRequest request) {
-    return !request.kind.isReceived()
+    return !isLossless
+        || !request.kind.isReceived()
         || !request.isSuccess()
         || request.isReceived
         || streams.get(request.id).path.isDiscardedAtB;
@@ -233,7 +264,8 @@ final class RequestHistory {
 
   private static void assertData(SentRequest written, MemorySegment data, String how) {
     assertEquals(written.id + 1, data.get(ValueLayout.JAVA_INT_UNALIGNED, 0), how + " " + written);
-    for (int i = Integer.BYTES; i < written.length; i++) {
+    int length = (int) Math.min(written.length, data.byteSize());
+    for (int i = Integer.BYTES; i < length; i++) {
       assertEquals(written.data(i), data.get(ValueLayout.JAVA_BYTE, i), how + " " + written);
     }
   }
@@ -246,7 +278,7 @@ final class RequestHistory {
   }
 
   private static MemorySegment checked(MemorySegment place, int length) {
-    return place.asSlice(0, Math.min(SLOT, length + BEHIND));
+    return place.asSlice(0, Math.min(place.byteSize(), length + BEHIND));
   }
 
   /** Nothing may write to memory from now on. */
@@ -268,7 +300,7 @@ final class RequestHistory {
     Receipt receipt = receives.get((int) completions.id(index));
     assertFalse(receipt.isComplete, "a receive request completes again");
     receipt.isComplete = true;
-    MemorySegment buffer = slotAtB(receipt.slot);
+    MemorySegment buffer = slotAtB(receipt.slot).asSlice(0, receipt.length);
     Path path = pathAtB(completions.queuePairNumber(index));
     assertFalse(path.isDiscardedAtB, "a receive of a queue pair that was reset");
     if (receipt.path != null) {
@@ -277,52 +309,106 @@ final class RequestHistory {
     }
     if (completions.status(index) != CompletionStatus.SUCCESS) {
       assertFalse(isFailureFree, () -> "a receive fails: " + completions.describe(index));
-      path.isFlushingReceives = true;
+      boolean isTooShort = completions.status(index) == CompletionStatus.LOC_LEN_ERR;
+      assertTrue(!isTooShort || receipt.length < SLOT, () -> completions.describe(index));
+      path.isFlushingReceives |= !isDatagram || !isTooShort;
       finish(buffer, BEHIND);
       return;
     }
     assertFalse(path.isFlushingReceives, "a receive succeeds after one has failed");
     boolean isImmediate = completions.has(index, CompletionFlag.WITH_IMM);
+    int header = isDatagram ? GRH : 0;
+    MemorySegment message = buffer.asSlice(header);
     int id =
         isImmediate
             ? completions.immediate(index)
-            : buffer.get(ValueLayout.JAVA_INT_UNALIGNED, 0) - 1;
+            : message.get(ValueLayout.JAVA_INT_UNALIGNED, 0) - 1;
     SentRequest request = sent.get(id);
     Stream stream = streams.get(id);
     assertEquals(path, stream.path);
     assertTrue(request.isPosted && request.kind.isReceived(), request::toString);
+    assertFalse(request.isRefused, () -> request + " is received");
     assertEquals(request.kind != Kind.SEND, isImmediate, request::toString);
-    assertFalse(request.isReceived, () -> request + " is received again");
-    assertEquals(request.length, completions.byteLength(index), request::toString);
+    assertTrue(isRepeated || !request.isReceived, () -> request + " is received again");
+    assertEquals(request.length + header, completions.byteLength(index), request::toString);
     request.isReceived = true;
     if (request.kind == Kind.WRITE_IMMEDIATE) {
+      assertTrue(hasTarget(request), () -> request + " has no memory");
       assertData(request, slotAtB(id), "written");
       if (!isOrdered) {
         own(stream, request);
       }
     } else {
-      assertData(request, buffer, "received");
+      assertData(request, message, "received");
     }
-    finish(buffer, request.kind == Kind.WRITE_IMMEDIATE ? 0 : request.length);
-    if (isOrdered) {
+    if (isDatagram) {
+      checkHeader(completions, index, buffer, path);
+    }
+    finish(buffer, request.kind == Kind.WRITE_IMMEDIATE ? 0 : request.length + header);
+    if (isOrdered && !isRepeated) {
       arrived(stream, request);
     }
   }
 
-  /** What was posted before a message has arrived with it. */
+  /** The GRH of a datagram in an IPv4 network, and where it comes from. */
+  private static void checkHeader(
+      Completions completions, int index, MemorySegment buffer, Path path) {
+    assertTrue(completions.has(index, CompletionFlag.GRH));
+    assertEquals(path.numberAtA, completions.sourceQueuePair(index));
+    assertEquals(0x45, buffer.get(ValueLayout.JAVA_BYTE, 20), "the version of IP");
+    assertArrayEquals(
+        new byte[] {(byte) 192, 0, 2, 1, (byte) 192, 0, 2, 2},
+        buffer.asSlice(32, 2 * Integer.BYTES).toArray(ValueLayout.JAVA_BYTE),
+        "the addresses of a GRH");
+  }
+
+  /** What was posted before a message has arrived with it, or never arrives. */
   private void arrived(Stream stream, SentRequest message) {
-    for (SentRequest earlier : stream.requests) {
-      if (earlier.kind.isReceived()) {
-        assertTrue(earlier.isReceived, () -> message + " is received before " + earlier);
+    boolean isEarlier = true;
+    for (SentRequest other : stream.requests) {
+      if (isEarlier) {
+        if (isLossless && other.kind.isReceived()) {
+          assertTrue(other.isReceived, () -> message + " is received before " + other);
+        }
+        if (other.kind.isWrite() && owned.add(other)) {
+          assertWritten(other);
+          own(stream, other);
+        }
+      } else {
+        assertFalse(other.isReceived, () -> message + " is received after " + other);
       }
-      if (earlier.kind.isWrite() && owned.add(earlier)) {
-        assertData(earlier, slotAtB(earlier.id), "written");
-        own(stream, earlier);
-      }
-      if (earlier == message) {
-        return;
+      isEarlier &= other != message;
+    }
+  }
+
+  /** An RDMA write has written its data, or only the first of them if packets may be lost. */
+  private void assertWritten(SentRequest request) {
+    MemorySegment data = slotAtB(request.id);
+    if (!hasTarget(request)) {
+      assertFalse(isLossless && request.isSuccess(), () -> request + " has no memory");
+      assertUntouched(request, data);
+      return;
+    }
+    int length = isLossless ? request.length : 0;
+    if (data.get(ValueLayout.JAVA_INT_UNALIGNED, 0) != 0) {
+      length = Math.max(length, Integer.BYTES);
+      while (length < request.length && data.get(ValueLayout.JAVA_BYTE, length) != 0) {
+        length++;
       }
     }
+    if (length > 0) {
+      assertData(request, data.asSlice(0, length), "written");
+    }
+    assertUntouched(request, data.asSlice(length, request.length - length));
+  }
+
+  private boolean hasTarget(SentRequest request) {
+    return request.id < streams.get(request.id).path.targetEnd;
+  }
+
+  private static void assertUntouched(SentRequest request, MemorySegment memory) {
+    byte[] zeros = new byte[(int) memory.byteSize()];
+    assertEquals(-1, memory.mismatch(MemorySegment.ofArray(zeros)), request::toString);
   }
 
   /** The receiver may use the data of an RDMA write: none is posted that reads them. */
@@ -347,16 +433,9 @@ final class RequestHistory {
     checkAdditions();
     checkSwaps();
     for (SentRequest request : sent) {
-      Path path = streams.get(request.id).path;
-      if (request.kind.isWrite() && request.isSuccess() && !owned.contains(request)) {
-        assertData(request, slotAtB(request.id), "written");
-      }
-      if (request.kind.isWrite() && request.id >= path.targetEnd) {
-        assertFalse(request.isSuccess(), () -> request + " has no memory");
-        assertEquals(
-            -1,
-            slotAtB(request.id).mismatch(MemorySegment.ofArray(new byte[SLOT])),
-            request::toString);
+      boolean isChecked = !request.kind.isWrite() || owned.contains(request);
+      if (!isChecked && (request.isSuccess() || !hasTarget(request))) {
+        assertWritten(request);
       }
     }
   }

@@ -41,6 +41,9 @@ final class SentRequest {
   /** The expected value of a compare and swap, or the number before a READ of it. */
   final long before;
 
+  /** The receiver must not take it. */
+  boolean isRefused;
+
   boolean isPosted;
   boolean isReceived;
   CompletionStatus status;

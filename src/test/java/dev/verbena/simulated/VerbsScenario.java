@@ -13,6 +13,7 @@ import dev.verbena.soft.Simulation;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionWaiter;
@@ -30,6 +31,7 @@ import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.random.RandomGenerator;
@@ -40,6 +42,11 @@ import java.util.random.RandomGenerator;
  */
 abstract class VerbsScenario {
   private static final int SLOTS = 160;
+
+  /** At most so many requests are posted by each poster, and to each queue pair. */
+  private static final int REQUESTS = 8;
+
+  private static final int MOST_MESSAGES = 2 * REQUESTS;
 
   /** How probable the loss of a packet is that a queue pair makes good. */
   private static final double RARE = 0.02;
@@ -61,11 +68,10 @@ abstract class VerbsScenario {
   /** At the end b: what is added to, what is swapped, what b increments. */
   final MemoryRegion words;
 
-  /** At most so many requests are posted by each poster. */
-  private final int requests;
-
   /** How many requests a queue holds. */
   final int depth;
+
+  final int receiveDepth;
 
   /** The number of queue pairs at either end. */
   final int width;
@@ -75,7 +81,8 @@ abstract class VerbsScenario {
   /** Nothing ends, and little is lost: no request may fail. */
   final boolean isCalm;
 
-  final boolean isOrdered;
+  private final boolean isReliable;
+  private final boolean isOrdered;
   private boolean isOver;
 
   /** Either device, with its memory and completion queue. */
@@ -107,27 +114,29 @@ abstract class VerbsScenario {
     }
   }
 
-  VerbsScenario(
-      Simulation simulation, SoftNetwork network, int requests, int depth, boolean isOrdered) {
+  VerbsScenario(Simulation simulation, SoftNetwork network, int depth, QueuePairType type) {
     this.simulation = simulation;
     this.random = simulation.random();
     this.network = network;
-    this.isOrdered = isOrdered;
+    this.isReliable = type == QueuePairType.RC || type == QueuePairType.SRD;
+    this.isOrdered = type != QueuePairType.SRD;
     this.depth = depth;
-    this.requests = requests;
+    this.receiveDepth = isReliable ? depth : MOST_MESSAGES;
     this.width = 1 + random.nextInt(2);
     a = new End("a", 1, width * depth);
-    b = new End("b", 2, width * (depth + 2));
+    b = new End("b", 2, width * (receiveDepth + 2));
     words =
         b.domain.registerMemory(
             arena.allocate(3 * Long.BYTES, Long.BYTES),
-            isOrdered
+            type == QueuePairType.RC
                 ? Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_ATOMIC, AccessFlag.REMOTE_READ)
                 : Set.of(AccessFlag.REMOTE_READ));
-    history = new RequestHistory(a.memory, b.memory, words.memory(), isOrdered);
+    history =
+        new RequestHistory(a.memory, b.memory, words.memory(), isOrdered, type == QueuePairType.UD);
     paths = history.paths;
     isCalm = random.nextInt(4) == 0;
     history.isFailureFree = isCalm;
+    history.isLossless = isReliable;
   }
 
   /** The shared receive queue of b, or null. */
@@ -140,7 +149,12 @@ abstract class VerbsScenario {
   abstract int maxLength(Kind kind);
 
   /** Adds the destination to a request. */
-  abstract void address(Path path, SendRequest request);
+  abstract void address(Path path, SentRequest request, SendRequest formatted);
+
+  /** The length of the buffer of a receive request. */
+  int receiveLength() {
+    return SLOT;
+  }
 
   /** Prepares the paths when completions are polled. */
   abstract void begin() throws InterruptedException;
@@ -156,13 +170,7 @@ abstract class VerbsScenario {
   }
 
   final void run() throws Exception {
-    if (!isCalm) {
-      Faults _ = network.faults().vary(random);
-    } else if (random.nextBoolean()) {
-      Faults _ = network.faults().seed(random.nextLong()).strict();
-    } else if (random.nextBoolean()) {
-      Faults _ = network.faults().seed(random.nextLong()).loss(RARE).duplicate(RARE).corrupt(RARE);
-    }
+    chooseFaults(network.faults());
     for (End end : List.of(a, b)) {
       for (int i = random.nextInt(2); i >= 0; i--) {
         pollers.add(simulation.actor("poller", () -> poll(end)));
@@ -170,11 +178,20 @@ abstract class VerbsScenario {
     }
     begin();
     List<Thread> actors = new ArrayList<>();
+    List<Path> queues = shared() == null ? paths : Collections.singletonList(null);
+    for (Path queue : queues) {
+      actors.add(simulation.actor("receiver", () -> receive(queue)));
+    }
+    if (!isReliable && history.isLossless) { // Without a receive a message would be lost.
+      for (Thread receiver : actors) {
+        receiver.join();
+      }
+    }
     for (Path path : paths) {
       for (int i = random.nextInt(2); i >= 0; i--) {
         Stream stream = new Stream(path);
         path.streams.add(stream);
-        int count = 1 + random.nextInt(requests);
+        int count = 1 + random.nextInt(REQUESTS);
         posters++;
         actors.add(
             simulation.actor(
@@ -184,11 +201,6 @@ abstract class VerbsScenario {
                   posters--;
                 }));
       }
-    }
-    if (shared() == null) {
-      paths.forEach(path -> actors.add(simulation.actor("receiver", () -> receive(path))));
-    } else {
-      actors.add(simulation.actor("receiver", () -> receive(null)));
     }
     Thread counter = simulation.actor("counter", this::count);
     if (!isCalm && random.nextInt(3) > 0) {
@@ -209,6 +221,25 @@ abstract class VerbsScenario {
     network.faults().none();
     recover();
     close();
+  }
+
+  private void chooseFaults(Faults faults) {
+    if (!isReliable && random.nextBoolean()) { // Nothing repeats or reorders packets.
+      if (isCalm) {
+        history.isLossless = true;
+      } else {
+        Faults _ = faults.seed(random.nextLong()).loss(random.nextDouble(0.2)).corrupt(RARE);
+      }
+      return;
+    }
+    history.isRepeated = !isReliable;
+    if (!isCalm) {
+      Faults _ = faults.vary(random);
+    } else if (random.nextBoolean()) {
+      Faults _ = faults.seed(random.nextLong()).strict();
+    } else if (random.nextBoolean()) {
+      Faults _ = faults.seed(random.nextLong()).loss(RARE).duplicate(RARE).corrupt(RARE);
+    }
   }
 
   private void close() {
@@ -352,7 +383,7 @@ abstract class VerbsScenario {
       int word = kind == Kind.FETCH_ADD ? 0 : kind == Kind.COMPARE_SWAP ? 1 : 2;
       formatted.remote(words.start() + (long) word * Long.BYTES, words.rkey());
     }
-    address(stream.path, formatted);
+    address(stream.path, request, formatted);
     if (signaled) {
       formatted.signaled();
     }
@@ -363,19 +394,16 @@ abstract class VerbsScenario {
 
   /** Posts so many receive requests as messages can arrive. */
   private void receive(Path path) throws InterruptedException {
-    int most = requests * 2 * (path == null ? paths.size() : 1);
+    int most = MOST_MESSAGES * (path == null ? paths.size() : 1);
     ReceiveList list = new ReceiveList(1, 1);
-    int begin = random.nextInt(2) * 500;
+    int begin = history.isLossless && !isReliable ? 0 : random.nextInt(2) * 500;
     int refusals = 0;
     for (int i = 0; i < most && history.receives.size() < SLOTS / 2 && !isOver; i++) {
       int slot = SLOTS / 2 + history.receives.size();
-      Receipt receipt = new Receipt(slot, path);
+      Receipt receipt = new Receipt(slot, receiveLength(), path);
       list.id(0, history.receives.size());
-      list.local(0, b.region, (long) slot * SLOT, SLOT);
-      history.receives.add(receipt);
-      if (path != null) {
-        path.receives.add(receipt);
-      }
+      list.local(0, b.region, (long) slot * SLOT, receipt.length);
+      history.add(receipt);
       int[] accepted = {0};
       while (accepted[0] == 0) {
         if (!ignoreClosed(
@@ -459,7 +487,4 @@ abstract class VerbsScenario {
   void completedAtB(long id, CompletionStatus status) {
     throw new AssertionError(id + " " + status);
   }
-
-  // The end
-
 }
