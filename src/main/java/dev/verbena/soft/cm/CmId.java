@@ -42,6 +42,8 @@ public final class CmId {
     CONNECT,
     DISCONNECT,
     LISTEN,
+    /** The device was removed: no event of a resolution or connection follows. */
+    REMOVED,
     DESTROYED
   }
 
@@ -511,6 +513,8 @@ public final class CmId {
   /** A device was removed: reports it if the identifier is bound to it. */
   void removed(SoftDevice device) {
     if (port != null && port.device == device && state != State.DESTROYED) {
+      resolution.stop();
+      state = State.REMOVED;
       tell(rdma_h.RDMA_CM_EVENT_DEVICE_REMOVAL(), 0, CmEvent.NOTHING);
     }
   }
