@@ -13,6 +13,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongUnaryOperator;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
@@ -148,26 +149,72 @@ public final class Simulation {
   }
 
   private static Simulation run(long seed, Program program, @Nullable Set<Integer> faults) {
-    ONE_AT_A_TIME.lock();
+    Simulation simulation = begin(seed, faults);
     try {
-      Simulation simulation = new Simulation(seed, faults);
-      Time.simulate(simulation.clock, () -> simulation.run(program));
-      return simulation;
+      simulation.runPart(() -> program.run(simulation));
     } finally {
-      ONE_AT_A_TIME.unlock();
+      simulation.runToEnd();
+    }
+    return simulation;
+  }
+
+  private static Simulation begin(long seed, @Nullable Set<Integer> faults) {
+    Simulation simulation = new Simulation(seed, faults);
+    ONE_AT_A_TIME.lock();
+    return simulation;
+  }
+
+  /** Begins a simulation whose program comes in parts, all from this thread. */
+  static Simulation begin(long seed) {
+    return begin(seed, Repetition.faults(seed));
+  }
+
+  /** Runs a part of the program until it has ended; its actors go on with the next part. */
+  void part(Code code) {
+    runPart(code);
+    requireSuccess();
+  }
+
+  /** Runs until all actors have ended. */
+  void end() {
+    boolean isNew = failure == null;
+    runToEnd();
+    if (isNew) {
+      requireSuccess();
     }
   }
 
-  private void run(Program program) {
-    Thread _ = actor("program", () -> program.run(this));
+  private void requireSuccess() {
+    if (failure != null) {
+      throw error(faults().size());
+    }
+  }
+
+  private void runPart(Code code) {
+    Time.simulate(
+        clock,
+        () -> {
+          Thread part = actor("program", code);
+          runWhile(part::isAlive);
+        });
+  }
+
+  private void runToEnd() {
     try {
-      runUntilEnd();
-      if (failure != null) {
-        actors.forEach(Thread::interrupt); // They close what they have.
-        runUntilEnd();
-      }
+      Time.simulate(
+          clock,
+          () -> {
+            if (failure == null) {
+              runWhile(() -> true);
+            }
+            if (failure != null) {
+              actors.forEach(Thread::interrupt); // They close what they have.
+              runWhile(() -> true);
+            }
+          });
     } finally {
       clock.close();
+      ONE_AT_A_TIME.unlock();
     }
   }
 
@@ -191,9 +238,9 @@ public final class Simulation {
   }
 
   /** Runs until all actors have ended, or until one fails or none can go on. */
-  private void runUntilEnd() {
+  private void runWhile(BooleanSupplier goesOn) {
     Throwable before = failure;
-    while (hasActors() && Objects.equals(failure, before)) {
+    while (hasActors() && goesOn.getAsBoolean() && Objects.equals(failure, before)) {
       String obstacle = null;
       if (!step() && !clock.pass() && !threads.awaitOutsiders()) {
         obstacle = "no actor can run";

@@ -4,12 +4,17 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
+import dev.verbena.values.QueuePairCapacity;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.ThreadFactory;
@@ -20,7 +25,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Whoever waits while a channel is closed learns that it is closed, and uses no closed descriptor.
+ * Whoever waits or creates something while a channel or an identifier is closed learns that it is
+ * closed, uses no closed descriptor, and leaves nothing.
  */
 class ClosingRacesTest {
   private static final int ROUNDS = 1_000;
@@ -93,6 +99,45 @@ class ClosingRacesTest {
       }
     }
     assertEquals(List.of(), cm.misuses);
+  }
+
+  /** The completion queues have no owner yet when another thread begins to close. */
+  @Test
+  void closingAnIdentifierRacesWithCreatingItsQueuePair() throws Exception {
+    InetSocketAddress address = new InetSocketAddress("10.77.0.1", 0);
+    try (SoftNetwork network = SoftNetwork.create()) {
+      var _ = network.addDevice("soft0", address.getAddress());
+      try (EventChannel channel = network.call(EventChannel::open)) {
+        for (int round = 0; round < ROUNDS / 2; round++) {
+          ConnectionId id = channel.createId(PortSpace.TCP);
+          id.bind(address);
+          CountDownLatch begun = new CountDownLatch(1);
+          FutureTask<Object> creating =
+              new FutureTask<>(
+                  () -> {
+                    begun.countDown();
+                    try {
+                      return id.queues().createQueuePair(QueuePairCapacity.of(1));
+                    } catch (IllegalStateException | VerbsException e) {
+                      return e; // The identifier was closed before.
+                    }
+                  });
+          threads(false).newThread(creating).start();
+          begun.await();
+          spin(round);
+          id.close();
+          Object outcome = creating.get();
+          assertEquals(Map.of("event channel", 1), network.openObjects(), round + ": " + outcome);
+        }
+      }
+    }
+  }
+
+  /** A shorter delay. */
+  private static void spin(int round) {
+    for (int i = 0; i < round % 50 * 200; i++) {
+      Thread.onSpinWait();
+    }
   }
 
   @Test

@@ -11,6 +11,7 @@ import dev.verbena.Errno;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
 import dev.verbena.cm.ConnectionTest.Pair;
+import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import dev.verbena.values.AccessFlag;
@@ -108,6 +109,7 @@ class ConnectionSettingsTest {
   }
 
   @Test
+  @InSimulation
   void keepAliveEndsTheWaitForASilentPeer() throws Exception {
     try (Pair pair = pair(DEFAULT.withKeepAlive(OFTEN), DEFAULT)) {
       var receiving = ConnectionTest.inBackground(() -> pair.client().receive());

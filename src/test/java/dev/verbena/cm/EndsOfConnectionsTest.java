@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.verbena.cm.Ends.Place;
+import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import java.net.InetAddress;
@@ -33,6 +34,7 @@ class EndsOfConnectionsTest {
 
   @ParameterizedTest
   @MethodSource("inProcess")
+  @InSimulation
   void endsAsTheTableSays(EndOfConnection row) throws Exception {
     try (Ends ends = new EndsInProcess(row.settings(Place.SOFT))) {
       row.check(ends);
@@ -54,6 +56,7 @@ class EndsOfConnectionsTest {
 
   /** A peer that is no Connection cannot say that it closes in order. */
   @Test
+  @InSimulation
   void peerThatIsNoConnectionEndsTheReceiveWithNull() throws Exception {
     try (SoftHosts hosts = SoftHosts.create();
         Listener listener =

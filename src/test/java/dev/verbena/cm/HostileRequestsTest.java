@@ -9,6 +9,7 @@ import dev.verbena.Errno;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
 import dev.verbena.soft.Faults;
+import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.LoggedMessages;
@@ -253,6 +254,7 @@ class HostileRequestsTest {
 
   /** The receive requests are those of all clients; the server reads no completions meanwhile. */
   @Test
+  @InSimulation
   void clientThatFillsTheReceiveQueueDelaysOthersOnly() throws Exception {
     CountDownLatch arrived = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);
@@ -421,6 +423,7 @@ class HostileRequestsTest {
 
   @ParameterizedTest
   @CsvSource({"false, false", "false, true", "true, false", "true, true"})
+  @InSimulation
   void keepAliveFreesThePlaceOfASilentClient(boolean partitioned, boolean retriesLong)
       throws Exception {
     RequestServer server = server(2, (request, answer) -> 1, null, keptAlive(retriesLong));
@@ -434,6 +437,7 @@ class HostileRequestsTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
+  @InSimulation
   void keepAliveEndsTheCallsToASilentServer(boolean retriesLong) throws Exception {
     CountDownLatch arrived = new CountDownLatch(2);
     CountDownLatch go = new CountDownLatch(1);
@@ -461,6 +465,7 @@ class HostileRequestsTest {
 
   /** The server reads no completions meanwhile; then the requests that wait are answered. */
   @Test
+  @InSimulation
   void keepAliveLeavesAClientWhoseRequestFindsNoReceiveRequest() throws Exception {
     CountDownLatch arrived = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);
@@ -506,6 +511,7 @@ class HostileRequestsTest {
   }
 
   @Test
+  @InSimulation
   void keepAliveLeavesAnIdleConnection() throws Exception {
     ConnectionSettings kept = SETTINGS.withKeepAlive(INTERVAL, Await.LIMIT);
     RequestServer server = server(1, (request, answer) -> 1, null, kept);

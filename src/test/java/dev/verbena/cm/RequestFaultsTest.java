@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.RdmaException;
 import dev.verbena.soft.Faults;
+import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.LoggedMessages;
@@ -41,6 +42,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * served as before, no place is kept, nothing hangs, and there is no exception that only the
  * library can be the cause of.
  */
+@InSimulation
 class RequestFaultsTest {
   private static final Duration SOON = Await.LIMIT;
   private static final int LIMIT = 4;
@@ -263,20 +265,6 @@ class RequestFaultsTest {
     go.countDown();
     assertServes(how);
     client.close();
-  }
-
-  /** The network loses packets while the clients call. */
-  @ParameterizedTest
-  @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8})
-  void packetsAreLost(int seed) throws Exception {
-    Faults _ = hosts.faults().seed(seed).loss(0.15);
-    try (RequestClient client = connect("192.0.2.1")) {
-      for (int i = 0; i < 20; i++) {
-        assertEquals(1, client.call(new byte[1], SOON).length);
-      }
-      Faults _ = hosts.faults().none();
-    }
-    assertServes("loss");
   }
 
   /** Answers of a server that lies, and then disconnects: all calls end. */

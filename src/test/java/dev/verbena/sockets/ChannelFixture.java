@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.internal.time.Time;
 import dev.verbena.testing.Await;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -77,7 +78,7 @@ abstract class ChannelFixture {
 
   static <T> FutureTask<T> inBackground(Callable<T> task) {
     FutureTask<T> future = new FutureTask<>(task);
-    Thread.ofPlatform().daemon().start(future);
+    Time.daemon().start(future);
     return future;
   }
 

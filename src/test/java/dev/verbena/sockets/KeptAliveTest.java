@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import java.lang.ref.WeakReference;
@@ -12,6 +13,7 @@ import java.nio.channels.spi.SelectorProvider;
 import org.junit.jupiter.api.Test;
 
 /** Connections with SO_KEEPALIVE, whose next message is due in two hours. */
+@InSimulation
 class KeptAliveTest {
   private static final SelectorProvider RDMA = RdmaSelectorProvider.provider();
   private static final InetAddress CLIENT = InetAddress.ofLiteral("192.0.2.1");

@@ -15,19 +15,20 @@ import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.cm.RejectReason;
+import dev.verbena.internal.time.Time;
 import dev.verbena.testing.Await;
 import dev.verbena.values.QueuePairCapacity;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Messages of the communication manager that are lost, repeated or late. */
+@InSimulation
 class CmFaultsTest {
   private static final Duration LONG = Await.LIMIT;
   private static final Duration SHORT = Duration.ofMillis(50);
@@ -180,10 +181,11 @@ class CmFaultsTest {
     ConnectionId first = client(listener);
     ConnectionId second = client(listener);
     first.connect();
-    while (network.engine.locked(() -> network.fabric.devices().get(1).counters.receivedPackets)
-        == 0) {
-      Thread.onSpinWait();
-    }
+    Await.until(
+        "the first request",
+        () ->
+            network.engine.locked(() -> network.fabric.devices().get(1).counters.receivedPackets)
+                > 0);
     second.connect();
     ConnectionEvent rejected = next(active, EventType.REJECTED);
     assertSame(second, rejected.id());
@@ -223,7 +225,7 @@ class CmFaultsTest {
     client.resolveAddress(
         null, new InetSocketAddress(InetAddress.ofLiteral("10.77.0.2"), 7471), LONG);
     assertEquals(-1, next(active, EventType.ADDR_ERROR).status());
-    Thread closing = Thread.ofPlatform().daemon().start(client::close);
+    Thread closing = Time.daemon().start(client::close);
     Await.until("the identifier is closed", () -> !closing.isAlive());
   }
 
@@ -249,38 +251,5 @@ class CmFaultsTest {
     client.close();
     listener.close();
     assertEquals(Map.of("event channel", 2), network.openObjects());
-  }
-
-  /** The completion queues have no owner yet when another thread begins to close. */
-  @Test
-  void closingAnIdentifierWhileItGetsAQueuePairLeavesNothing() throws Exception {
-    for (int round = 0; round < 500; round++) {
-      ConnectionId id = passive.createId(PortSpace.TCP);
-      id.bind(new InetSocketAddress(InetAddress.ofLiteral("10.77.0.2"), 0));
-      CountDownLatch begun = new CountDownLatch(1);
-      Thread creator =
-          Thread.ofPlatform()
-              .start(
-                  () -> {
-                    begun.countDown();
-                    try {
-                      var _ = id.queues().createQueuePair(SMALL);
-                    } catch (IllegalStateException | VerbsException e) {
-                      // The identifier was closed before.
-                    }
-                  });
-      begun.await();
-      pause(round);
-      id.close();
-      creator.join();
-      assertEquals(Map.of("event channel", 2), network.openObjects(), "round " + round);
-    }
-  }
-
-  /** So that closing meets another moment of the creation in each round. */
-  private static void pause(int round) {
-    for (int i = 0; i < round % 50 * 200; i++) {
-      Thread.onSpinWait();
-    }
   }
 }

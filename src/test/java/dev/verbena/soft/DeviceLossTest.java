@@ -17,6 +17,7 @@ import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.flow.FlowCounters;
+import dev.verbena.internal.time.Time;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.testing.Await;
 import dev.verbena.values.AccessFlag;
@@ -184,7 +185,7 @@ class DeviceLossTest {
       listener = network.call(() -> Listener.open(new InetSocketAddress(server, 0)));
       for (int i = 0; i < CONNECTIONS; i++) {
         FutureTask<Connection> accepting = new FutureTask<>(() -> Connection.accept(listener));
-        Thread.ofPlatform().start(accepting);
+        Time.daemon().start(accepting);
         ends.add(network.call(() -> Connection.connect(listener.address().orElseThrow())));
         ends.add(accepting.get());
         ends.get(2 * i).send(new byte[] {(byte) i});
@@ -205,10 +206,11 @@ class DeviceLossTest {
 
   /** RDMA CM opened the context, and closes it with the network, but objects of it are in use. */
   @Test
+  @InSimulation
   void objectsThatAreInUseAreClosedAfterTheNetworkOfALostDevice() throws Exception {
     SoftNetwork network = SoftNetwork.create();
     try (network;
-        ExecutorService poller = Executors.newSingleThreadExecutor()) {
+        ExecutorService poller = Executors.newSingleThreadExecutor(Time.daemon().factory())) {
       var _ = network.addDevice("soft0", InetAddress.getByName("10.77.0.1"));
       try (EventChannel channel = network.call(EventChannel::open);
           ConnectionId id = channel.createId(PortSpace.TCP)) {
@@ -249,10 +251,10 @@ class DeviceLossTest {
                     return e.event().type();
                   }
                 });
-        Thread.ofPlatform().start(receiving);
+        Time.daemon().start(receiving);
         FutureTask<Connection> accepting =
             new FutureTask<>(() -> Connection.accept(connected.listener));
-        Thread.ofPlatform().start(accepting);
+        Time.daemon().start(accepting);
         var _ = network.faults().loseDevice("soft1");
         assertTrue(
             assertThrows(Exception.class, accepting::get).getCause()

@@ -16,6 +16,7 @@ import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventType;
+import dev.verbena.internal.time.Time;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.testing.Await;
 import dev.verbena.values.CompletionStatus;
@@ -29,6 +30,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Hosts that are killed, stopped, resumed and restarted. */
+@InSimulation
 @Tag("host")
 class HostEndsTest {
   private static final byte[] MESSAGE = "message".getBytes(UTF_8);
@@ -121,7 +123,7 @@ class HostEndsTest {
       pair.network.engine.locked(
           () ->
               new Timer(pair.network.engine.timers(), later::countDown)
-                  .start(System.nanoTime() + 20 * TIMEOUT.toNanos()));
+                  .start(Time.now() + 20 * TIMEOUT.toNanos()));
       later.await();
       assertEquals(before, pair.retransmissions());
       pair.network.faults().none();

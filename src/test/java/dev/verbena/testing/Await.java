@@ -1,5 +1,6 @@
 package dev.verbena.testing;
 
+import dev.verbena.internal.time.Time;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -45,7 +46,9 @@ public final class Await {
    * @param tries how often this thread has looked before
    */
   public static void spin(int tries) {
-    if (tries < SPINS) {
+    if (Time.simulation() != null) {
+      Time.park(PAUSE_NANOS * (1 + tries)); // A wait in vain ends with the simulation.
+    } else if (tries < SPINS) {
       Thread.onSpinWait();
     } else {
       LockSupport.parkNanos(PAUSE_NANOS); // Leaves the processor to those that it waits for.
@@ -78,7 +81,7 @@ public final class Await {
    */
   public static void pass(Duration time, String reason) throws InterruptedException {
     try {
-      Thread.sleep(time);
+      Time.sleep(time.toNanos());
     } catch (InterruptedException e) {
       InterruptedException interrupted = new InterruptedException(reason);
       interrupted.initCause(e);
