@@ -93,6 +93,7 @@ final class MonitorWaits {
 
   /** A thread is going to run, which may have been chosen again since. */
   void begins(Runnable task) {
+    boolean _ = waiting.remove(task);
     if (isIn(threadOf(task), unblocked, unblocked)) {
       settle(threadOf(task));
     }

@@ -100,9 +100,19 @@ final class SimulatedClock implements Simulated {
 
   @Override
   public Runnable after(long nanos, Runnable action) {
+    return timer(nanos, action)::stop;
+  }
+
+  @Override
+  public Timeout timeout(long nanos) {
+    return new SimulatedTimeout(
+        Thread.currentThread(), end -> timer(nanos, () -> threads.execute(end)));
+  }
+
+  private Timer timer(long nanos, Runnable action) {
     Timer timer = new Timer(timers, action);
     timer.start(nanos > Long.MAX_VALUE - now ? Long.MAX_VALUE : now + nanos);
-    return timer::stop;
+    return timer;
   }
 
   @Override

@@ -83,6 +83,27 @@ final class SimulatedThreads implements Executor {
     int chosen = order.nextInt(ready.size());
     Runnable task = ready.set(chosen, ready.getLast());
     ready.removeLast();
+    if (task instanceof SimulatedTimeout timeout) {
+      end(timeout);
+    } else {
+      run(task);
+    }
+    return true;
+  }
+
+  private void end(SimulatedTimeout timeout) {
+    if (timeout.comesLater()) {
+      ready.add(timeout);
+      return;
+    }
+    int before = ready.size();
+    timeout.run();
+    if (ready.size() > before) {
+      run(ready.removeLast());
+    }
+  }
+
+  private void run(Runnable task) {
     monitors.begins(task);
     if (log.isWritten()) {
       log.begins(monitors.threadOf(task));
@@ -91,7 +112,6 @@ final class SimulatedThreads implements Executor {
     task.run();
     isRunning = false;
     monitors.stopped(task);
-    return true;
   }
 
   /** Returns whether a thread can run that waited for a thread outside of the simulation. */

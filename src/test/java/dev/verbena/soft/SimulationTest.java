@@ -318,6 +318,31 @@ class SimulationTest {
   }
 
   @Test
+  void anInterruptAtTheEndOfAWaitIsNotLost() {
+    Duration time = Duration.ofMillis(1);
+    Simulation.check(
+        100,
+        simulation -> {
+          List<String> ends = new ArrayList<>();
+          Thread sleeper =
+              simulation.actor(
+                  "sleeper",
+                  () -> {
+                    try {
+                      Simulation.sleep(time);
+                      new CountDownLatch(1).await();
+                    } catch (InterruptedException e) {
+                      ends.add("interrupted");
+                    }
+                  });
+          Simulation.sleep(time);
+          sleeper.interrupt();
+          sleeper.join();
+          assertEquals(List.of("interrupted"), ends);
+        });
+  }
+
+  @Test
   void anActorThatWaitsForEverIsNamedWithItsStack() {
     AssertionError failure =
         assertThrows(

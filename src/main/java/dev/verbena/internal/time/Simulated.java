@@ -25,6 +25,18 @@ public interface Simulated {
    */
   Runnable after(long nanos, Runnable action);
 
+  /** Begins a limit to a wait of this thread. */
+  Timeout timeout(long nanos);
+
+  /** A limit to a wait of a thread, which an interrupt ends. */
+  interface Timeout {
+    /** Returns whether the thread was interrupted by this. */
+    boolean hasInterrupted();
+
+    /** The wait has ended. */
+    void cancel();
+  }
+
   /**
    * Returns whether a fault happens for which a device has decided by a random number.
    *

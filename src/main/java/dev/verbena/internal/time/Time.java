@@ -254,28 +254,20 @@ public final class Time {
       wait.run();
       return true;
     }
-    Thread thread = Thread.currentThread();
-    boolean[] isOver = {false};
-    Runnable cancel =
-        simulation.after(
-            nanos,
-            () -> {
-              isOver[0] = !thread.isInterrupted();
-              thread.interrupt();
-            });
+    Simulated.Timeout timeout = simulation.timeout(nanos);
     try {
       wait.run();
-      return true;
     } catch (InterruptedException e) {
-      if (!isOver[0]) {
-        throw e;
+      if (timeout.hasInterrupted()) {
+        return false;
       }
-      return false;
+      throw e;
     } finally {
-      cancel.run();
-      if (isOver[0]) {
-        boolean _ = Thread.interrupted();
-      }
+      timeout.cancel();
     }
+    if (timeout.hasInterrupted()) { // The wait had ended already.
+      boolean _ = Thread.interrupted();
+    }
+    return true;
   }
 }
