@@ -1,20 +1,27 @@
 package dev.verbena.soft;
 
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.time.Time;
 import dev.verbena.soft.device.Delays;
 import dev.verbena.soft.device.FailingCalls;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftObject;
+import dev.verbena.soft.device.SoftPort;
+import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.PacketText;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.random.RandomGenerator;
 
 /**
@@ -32,6 +39,9 @@ public final class Faults {
   private static final long MAX_VARIED_DELAY = 20_000;
   private static final Duration MAX_DELAY = Duration.ofDays(1);
 
+  /** A fault that passes. */
+  private record Disturbance(String description, BooleanSupplier begin, Runnable end) {}
+
   private final SoftNetwork network;
   private final Set<Set<SoftDevice>> partitions = new HashSet<>();
   private final FailingCalls failingCalls = new FailingCalls();
@@ -43,6 +53,9 @@ public final class Faults {
   private double reordering;
   private double corruption;
   private long delayNanos;
+
+  /** How often {@link #none} was called, which takes back what {@link #disturb} has planned. */
+  private int ends;
 
   Faults(SoftNetwork network) {
     this.network = network;
@@ -138,8 +151,7 @@ public final class Faults {
   public Faults partition(String a, String b) {
     return change(
         () ->
-            partitions.add(
-                new HashSet<>(java.util.List.of(network.deviceNamed(a), network.deviceNamed(b)))));
+            partitions.add(new HashSet<>(List.of(network.deviceNamed(a), network.deviceNamed(b)))));
   }
 
   /**
@@ -341,6 +353,97 @@ public final class Faults {
   }
 
   /**
+   * Disturbs the network for a while: two devices cannot reach each other, a host stops, or a port
+   * is down. This begins and ends by itself; {@link #none} ends it, too, except that a port comes
+   * up at its time. What is so already stays so.
+   *
+   * @param choice decides what happens, when, and for how long
+   * @param limit when it ends at the latest
+   * @return this
+   */
+  public Faults disturb(RandomGenerator choice, Duration limit) {
+    long nanos = Ranges.positive(TimeUnit.NANOSECONDS.convert(limit), "limit in nanoseconds");
+    int kind = choice.nextInt(3);
+    int one = choice.nextInt(Integer.MAX_VALUE);
+    int other = choice.nextInt(Integer.MAX_VALUE);
+    long begin = choice.nextLong(nanos);
+    long length = 1 + choice.nextLong(nanos - begin);
+    return change(
+        () -> {
+          int endsBefore = ends;
+          after(
+              begin,
+              () -> {
+                List<SoftDevice> devices = new ArrayList<>(network.fabric.devices());
+                if (ends == endsBefore && !devices.isEmpty()) {
+                  SoftDevice device = devices.remove(one % devices.size());
+                  SoftDevice peer =
+                      devices.isEmpty() ? device : devices.get(other % devices.size());
+                  disturb(device, disturbance(kind, device, peer), length);
+                }
+              });
+        });
+  }
+
+  /** Returns a fault whose begin says whether it changes something, and whose end takes it back. */
+  private Disturbance disturbance(int kind, SoftDevice device, SoftDevice peer) {
+    String name = device.name;
+    int endsBefore = ends;
+    return switch (kind) {
+      case 0 -> {
+        Set<SoftDevice> pair = new HashSet<>(List.of(device, peer));
+        yield new Disturbance(
+            name + " and " + peer.name + " cannot reach each other",
+            () -> partitions.add(pair),
+            () -> {
+              if (ends == endsBefore) {
+                partitions.remove(pair);
+              }
+            });
+      }
+      case 1 ->
+          new Disturbance(
+              name + " is stopped",
+              () -> {
+                boolean runs = !device.isStopped();
+                device.stop();
+                return runs;
+              },
+              () -> {
+                if (ends == endsBefore) {
+                  resume(device);
+                }
+              });
+      default -> {
+        SoftPort port = device.ports.getFirst();
+        yield new Disturbance(
+            "port 1 of " + name + " is down",
+            () -> port.change(false),
+            () -> {
+              boolean _ = port.change(true);
+            });
+      }
+    };
+  }
+
+  private void disturb(SoftDevice device, Disturbance fault, long length) {
+    if (Time.injects(() -> fault.description + " for " + Duration.ofNanos(length))
+        && fault.begin.getAsBoolean()) {
+      after(
+          length,
+          () -> {
+            if (!device.isRemoved()) {
+              fault.end.run();
+            }
+          });
+    }
+  }
+
+  private void after(long nanos, Runnable action) {
+    new Timer(network.engine.timers(), action).start(network.engine.now() + nanos);
+  }
+
+  /**
    * Ends all faults. A port that is down stays down, a host that was killed remains so.
    *
    * @return this
@@ -354,6 +457,7 @@ public final class Faults {
           reordering = 0;
           corruption = 0;
           delayNanos = 0;
+          ends++;
           delays.end();
           partitions.clear();
           network.fabric.devices().stream().filter(SoftDevice::isStopped).forEach(Faults::resume);

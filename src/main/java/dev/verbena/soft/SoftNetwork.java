@@ -9,7 +9,6 @@ import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.NativeAccess;
 import dev.verbena.internal.foreign.Platform;
 import dev.verbena.internal.time.Time;
-import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.Profile;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftContext;
@@ -511,12 +510,7 @@ public final class SoftNetwork implements AutoCloseable {
             throw new IllegalArgumentException(
                 name + " has ports 1 to " + device.ports.size() + ", not " + number);
           }
-          SoftPort port = device.ports.get(number - 1);
-          if (port.isActive() != up) {
-            port.state = up ? rdma_h.IBV_PORT_ACTIVE() : rdma_h.IBV_PORT_DOWN();
-            device.portEvent(
-                up ? rdma_h.IBV_EVENT_PORT_ACTIVE() : rdma_h.IBV_EVENT_PORT_ERR(), port);
-          }
+          boolean _ = device.ports.get(number - 1).change(up);
         });
   }
 

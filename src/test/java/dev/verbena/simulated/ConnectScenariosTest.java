@@ -262,15 +262,8 @@ class ConnectScenariosTest {
         pause(random.nextInt(random.nextBoolean() ? 20 : 2_000));
         String host = random.nextBoolean() ? "client" : "server";
         switch (random.nextInt(8)) {
-          case 0 -> {
-            var _ = hosts.faults().partition("client", "server");
-            pause(random.nextInt(10_000));
-            var _ = hosts.faults().heal();
-          }
-          case 1 -> {
-            var _ = hosts.faults().stop(host);
-            pause(random.nextInt(10_000));
-            var _ = hosts.faults().resume(host);
+          case 0, 1 -> {
+            var _ = hosts.faults().disturb(random, Duration.ofSeconds(10));
           }
           case 2 -> {
             var _ = hosts.faults().kill(host);

@@ -149,15 +149,8 @@ class MessageScenariosTest {
         pause(random.nextInt(random.nextBoolean() ? 5 : 2_000));
         String host = random.nextBoolean() ? "client" : "server";
         switch (random.nextInt(6)) {
-          case 0 -> {
-            var _ = hosts.faults().partition("client", "server");
-            pause(random.nextInt(5_000));
-            var _ = hosts.faults().heal();
-          }
-          case 1 -> {
-            var _ = hosts.faults().stop(host);
-            pause(random.nextInt(5_000));
-            var _ = hosts.faults().resume(host);
+          case 0, 1 -> {
+            var _ = hosts.faults().disturb(random, Duration.ofSeconds(5));
           }
           case 2 -> hosts.restart(host);
           default -> workers.get(random.nextInt(workers.size())).interrupt();

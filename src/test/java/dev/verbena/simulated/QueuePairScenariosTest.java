@@ -29,6 +29,7 @@ import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SendRequest;
 import dev.verbena.verbs.SharedReceiveQueue;
 import dev.verbena.verbs.WindowBinding;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Tag;
@@ -275,22 +276,7 @@ class QueuePairScenariosTest {
         }
         case 6 -> network.removeDevice(random.nextBoolean() ? "a" : "b");
         case 7 -> faults.kill(random.nextBoolean() ? "a" : "b");
-        case 8, 9 -> {
-          String device = random.nextBoolean() ? "a" : "b";
-          faults.stop(device);
-          pause(random, 200_000);
-          faults.resume(device);
-        }
-        case 10 -> {
-          faults.partition("a", "b");
-          pause(random, 200_000);
-          faults.heal();
-        }
-        case 11 -> {
-          faults.portDown("b", 1);
-          pause(random, 200_000);
-          faults.portUp("b", 1);
-        }
+        case 8, 9, 10, 11 -> faults.disturb(random, Duration.ofMillis(200));
         default -> endTarget(index);
       }
     }
@@ -394,12 +380,7 @@ class QueuePairScenariosTest {
         }
         case 4 -> network.removeDevice(random.nextBoolean() ? "a" : "b");
         case 5 -> faults.kill(random.nextBoolean() ? "a" : "b");
-        default -> {
-          String device = random.nextBoolean() ? "a" : "b";
-          faults.stop(device);
-          pause(random, 200_000);
-          faults.resume(device);
-        }
+        default -> faults.disturb(random, Duration.ofMillis(200));
       }
     }
   }

@@ -437,15 +437,8 @@ class RequestScenariosTest {
         pause(random.nextInt(random.nextBoolean() ? 20 : 2_000));
         String host = random.nextBoolean() ? "client" : "server";
         switch (random.nextInt(8)) {
-          case 0 -> {
-            var _ = hosts.faults().partition("client", "server");
-            pause(random.nextInt(5_000));
-            var _ = hosts.faults().heal();
-          }
-          case 1 -> {
-            var _ = hosts.faults().stop(host);
-            pause(random.nextInt(5_000));
-            var _ = hosts.faults().resume(host);
+          case 0, 1 -> {
+            var _ = hosts.faults().disturb(random, Duration.ofSeconds(5));
           }
           case 2 -> {
             isServerClosed |= host.equals("server"); // The program opens no other.

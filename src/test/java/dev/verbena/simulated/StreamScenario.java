@@ -210,11 +210,7 @@ final class StreamScenario {
       case 2 -> faults.loseDevice(device);
       case 3 -> faults.partition("client", "server");
       case 4 -> faults.portDown(device, 1);
-      case 5 -> {
-        faults.stop(device);
-        Simulation.sleep(Duration.ofMillis(random.nextInt(20_000)));
-        faults.resume(device);
-      }
+      case 5 -> faults.disturb(random, Duration.ofSeconds(20));
       case 6 -> {
         faults.fillQueues(device);
         Simulation.sleep(Duration.ofNanos(random.nextInt(1_000_000)));

@@ -34,6 +34,20 @@ public final class SoftPort {
     return state == rdma_h.IBV_PORT_ACTIVE();
   }
 
+  /**
+   * Takes it up or down, with an event for each context of the device.
+   *
+   * @return false if it is so already
+   */
+  public boolean change(boolean up) {
+    if (isActive() == up) {
+      return false;
+    }
+    state = up ? rdma_h.IBV_PORT_ACTIVE() : rdma_h.IBV_PORT_DOWN();
+    device.portEvent(up ? rdma_h.IBV_EVENT_PORT_ACTIVE() : rdma_h.IBV_EVENT_PORT_ERR(), this);
+    return true;
+  }
+
   /** Whether packets leave the port and arrive there. */
   public boolean carries() {
     return isActive() && !device.isStopped() && !device.isRemoved();
