@@ -12,6 +12,7 @@ import dev.verbena.internal.time.Time;
 import dev.verbena.verbs.Context;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Map;
@@ -45,6 +46,9 @@ public final class SoftHosts implements AutoCloseable {
 
   /** How often the hosts begin to connect: messages may be lost so often that the ends disagree. */
   private static final int ATTEMPTS = 4;
+
+  /** In which they connect. */
+  private static final Duration TIMEOUT = ConnectionSettings.DEFAULT.timeout();
 
   private final SoftNetwork network;
   private final Deque<AutoCloseable> created = new ArrayDeque<>();
@@ -215,6 +219,8 @@ public final class SoftHosts implements AutoCloseable {
    * Returns the client's end of a connection between the hosts, which the first call establishes.
    *
    * @return the connection; closing the hosts closes it
+   * @throws RdmaTimeoutException if the hosts cannot connect within ten seconds, as faults may
+   *     cause
    * @throws InterruptedException if the thread is interrupted
    */
   public synchronized Connection client() throws InterruptedException {
@@ -226,6 +232,8 @@ public final class SoftHosts implements AutoCloseable {
    * Returns the server's end of the connection of {@link #client}.
    *
    * @return the connection; closing the hosts closes it
+   * @throws RdmaTimeoutException if the hosts cannot connect within ten seconds, as faults may
+   *     cause
    * @throws InterruptedException if the thread is interrupted
    */
   public synchronized Connection server() throws InterruptedException {
@@ -234,39 +242,44 @@ public final class SoftHosts implements AutoCloseable {
   }
 
   private void connect() throws InterruptedException {
+    long start = Time.now();
     for (int attempt = 1; client == null; attempt++) {
+      boolean isLast = attempt == ATTEMPTS;
+      long left = Math.max(0, TIMEOUT.toNanos() - (Time.now() - start));
+      long limit = isLast ? left : left / 2; // Most connect in the first one.
       try {
-        network.call(this::establish);
+        network.call(() -> establish(limit));
+      } catch (RdmaTimeoutException | TimeoutException e) {
+        if (isLast) { // The request has perhaps waited behind another, or the ends disagree.
+          RdmaTimeoutException failure = new RdmaTimeoutException("connecting the hosts", TIMEOUT);
+          failure.initCause(e);
+          throw failure;
+        }
       } catch (InterruptedException | RuntimeException e) {
-        if (attempt == ATTEMPTS || !mayRepeat(e)) {
+        if (isLast || !isRejected(e)) {
           throw e;
         }
       } catch (Exception e) {
         Throwable cause = e instanceof ExecutionException ? e.getCause() : e;
-        if (attempt == ATTEMPTS || !(e instanceof TimeoutException)) {
-          throw new IllegalStateException("the hosts cannot connect: " + cause.getMessage(), cause);
-        }
+        throw new IllegalStateException("the hosts cannot connect: " + cause.getMessage(), cause);
       }
     }
   }
 
-  /**
-   * Whether a request for a connection has reached the server, or perhaps waited behind another.
-   */
-  private static boolean mayRepeat(Exception failure) {
-    return failure instanceof RdmaTimeoutException
-        || (failure instanceof ConnectionException e && e.event().type() == EventType.REJECTED);
+  private static boolean isRejected(Exception failure) {
+    return failure instanceof ConnectionException e && e.event().type() == EventType.REJECTED;
   }
 
-  private @Nullable Void establish() throws Exception {
-    ConnectionSettings settings = ConnectionSettings.DEFAULT;
+  private @Nullable Void establish(long nanos) throws Exception {
+    long start = Time.now();
+    ConnectionSettings settings = ConnectionSettings.DEFAULT.withTimeout(Duration.ofNanos(nanos));
     try (Listener listener = Listener.open(SERVER)) {
       FutureTask<Connection> accepting = new FutureTask<>(() -> accept(listener, settings));
       Thread acceptor = Thread.ofVirtual().name("accept").start(accepting);
       Connection connected = null;
       try {
         connected = Connection.connect(SERVER, settings.withLocalAddress(CLIENT));
-        server = created(Time.get(accepting, settings.timeout().toNanos()));
+        server = created(Time.get(accepting, nanos - (Time.now() - start)));
         client = created(connected);
       } finally {
         if (client == null) {

@@ -11,9 +11,11 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
 import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionException;
+import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Contexts;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventChannel;
@@ -158,6 +160,24 @@ class SoftHostsTest {
             frame ->
                 frame.getClassName().equals(Endpoint.class.getName())
                     && frame.getMethodName().equals(method));
+  }
+
+  @Test
+  void connectingEndsInTime() {
+    Simulation.run(
+        0,
+        simulation -> {
+          try (SoftHosts hosts = SoftHosts.create()) {
+            hosts.faults().partition("client", "server");
+            Duration timeout = ConnectionSettings.DEFAULT.timeout();
+            RdmaTimeoutException e = assertThrows(RdmaTimeoutException.class, hosts::client);
+            assertEquals(timeout, e.timeout());
+            assertTrue(simulation.now().minus(timeout).toSeconds() < 1, simulation.now()::toString);
+            hosts.faults().heal();
+            hosts.client().send(bytes("question"));
+            assertArrayEquals(bytes("question"), hosts.server().receive());
+          }
+        });
   }
 
   /** RDMA CM opens the devices itself; each context has a file descriptor. */
