@@ -2,9 +2,11 @@ package dev.verbena.cm;
 
 import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.io.ServiceLoop;
+import java.util.Collections;
+import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import org.jspecify.annotations.Nullable;
 
@@ -34,7 +36,7 @@ final class Acceptor {
 
   private final Listener listener;
   private final HalfOpenRequests<Endpoint> requests = new HalfOpenRequests<>();
-  private final Set<Endpoint> pending = ConcurrentHashMap.newKeySet();
+  private final Set<Endpoint> pending = Collections.synchronizedSet(new LinkedHashSet<>());
 
   /** What requests became, and why a thread takes no more of them. */
   private final BlockingQueue<Outcome> outcomes = new LinkedBlockingQueue<>();
@@ -119,7 +121,7 @@ final class Acceptor {
   void close() {
     closed = true;
     requests.removeWaiting().forEach(request -> unclosed.add(request::close));
-    pending.forEach(request -> unclosed.add(request::close));
+    List.copyOf(pending).forEach(request -> unclosed.add(request::close));
     for (Outcome outcome : outcomes) { // Its failures end the waits of other threads.
       if (outcome.connection != null && outcomes.remove(outcome)) {
         unclosed.add(outcome.connection::close);

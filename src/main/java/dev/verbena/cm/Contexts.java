@@ -13,7 +13,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.LongStream;
@@ -32,7 +32,7 @@ public final class Contexts {
   /**
    * The contexts that librdmacm does not free, so that no other context can have the same address.
    */
-  private static final Map<Long, Held> HELD = new HashMap<>();
+  private static final Map<Long, Held> HELD = new LinkedHashMap<>();
 
   /** A context, and what opened it. */
   private record Held(Context context, Provider provider) {}

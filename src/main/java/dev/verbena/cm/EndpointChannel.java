@@ -4,10 +4,11 @@ import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.time.Time;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -34,7 +35,7 @@ final class EndpointChannel {
   private final Librdmacm rdmacm;
   private final EventChannel events;
   private final Map<ConnectionId, Consumer<Optional<ConnectionEvent>>> receivers =
-      new ConcurrentHashMap<>();
+      Collections.synchronizedMap(new LinkedHashMap<>());
 
   /** The number of endpoints, with those that are being created; guarded by the lock. */
   private int count;
@@ -105,7 +106,7 @@ final class EndpointChannel {
       }
     } finally {
       retire();
-      for (Consumer<Optional<ConnectionEvent>> receiver : receivers.values()) {
+      for (Consumer<Optional<ConnectionEvent>> receiver : List.copyOf(receivers.values())) {
         boolean _ = ServiceLoop.attempt(() -> receiver.accept(Optional.empty()));
       }
     }

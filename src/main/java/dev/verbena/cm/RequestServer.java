@@ -19,10 +19,12 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Collections;
+import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
@@ -111,7 +113,10 @@ public final class RequestServer implements AutoCloseable {
   private final Semaphore places;
 
   private final QueuePairMap<ServedClient> byNumber = new QueuePairMap<>();
-  private final Set<ServedClient> clients = ConcurrentHashMap.newKeySet();
+
+  /** In the order in which they have connected. */
+  private final Set<ServedClient> clients = Collections.synchronizedSet(new LinkedHashSet<>());
+
   private final Queue<ServedClient> ended = new ConcurrentLinkedQueue<>();
 
   /** What clients had that have ended. */
@@ -405,7 +410,7 @@ public final class RequestServer implements AutoCloseable {
       return;
     }
     askedAt = now;
-    for (ServedClient client : clients) {
+    for (ServedClient client : List.copyOf(clients)) {
       try {
         client.requireAnswer(now, settings.keepAliveAnswer().toNanos(), isDrained);
       } catch (RuntimeException e) {
@@ -607,11 +612,11 @@ public final class RequestServer implements AutoCloseable {
   }
 
   private void closeAfterClients() {
-    clients.forEach(client -> client.disconnect());
+    List.copyOf(clients).forEach(client -> client.disconnect());
     boolean nobodyRuns =
         Uninterrupted.acquire(running, Deadline.after(CLOSING_TIME)::remainingNanos);
     try {
-      clients.forEach(ServedClient::end);
+      List.copyOf(clients).forEach(ServedClient::end);
       boolean _ = Uninterrupted.await(() -> listener.hasNoConnections(CLOSING_TIME));
       isLate = true;
       AfterFailure.closeAll(unclosed::closeAll, listener::close, queue::close, channel::close);

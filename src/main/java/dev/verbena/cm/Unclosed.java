@@ -1,12 +1,12 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.foreign.AfterFailure;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /** What is to be closed, with what could not be closed. Any thread may call any method. */
 final class Unclosed {
-  private final Set<Runnable> closings = ConcurrentHashMap.newKeySet();
+  private final Queue<Runnable> closings = new ConcurrentLinkedQueue<>();
 
   void add(Runnable closing) {
     closings.add(closing);

@@ -113,6 +113,12 @@ final class EventKey extends AbstractSelectionKey {
     isQueued.set(false);
   }
 
+  /** The same in each run of a simulation, as is the order in a set then. */
+  @Override
+  public int hashCode() {
+    return number;
+  }
+
   /** Returns the number of the key in its selector. */
   int number() {
     return number;

@@ -12,7 +12,7 @@ import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayDeque;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.locks.Condition;
@@ -37,7 +37,7 @@ final class RdmaListener {
 
   // Guarded by the lock.
   private final Map<RdmaConnection, HalfOpenRequests.Pending<ConnectionEvent>> pending =
-      new HashMap<>();
+      new LinkedHashMap<>();
   private final Queue<RdmaConnection> established = new ArrayDeque<>();
 
   /** With those beyond the backlog, whose peers wait, as those of TCP do. */

@@ -76,6 +76,10 @@ final class SoftFabric implements Fabric, LinkReceiver {
     capture = file;
   }
 
+  void endCapture() {
+    capture = null;
+  }
+
   // Devices
 
   @Override

@@ -24,10 +24,12 @@ import dev.verbena.soft.wire.NoLink;
 import dev.verbena.soft.wire.PacketPool;
 import dev.verbena.soft.wire.UdpLink;
 import dev.verbena.verbs.Device;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -38,6 +40,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A network of software RDMA devices in this JVM, in plain Java, without libibverbs, kernel module
@@ -66,9 +69,11 @@ import java.util.random.RandomGenerator;
  * <p>All methods may be called from any thread.
  */
 public final class SoftNetwork implements AutoCloseable {
+  private static final System.Logger LOGGER = System.getLogger(SoftNetwork.class.getName());
   private static final AtomicInteger COUNT = new AtomicInteger();
   private static final String UDP_DEVICE = "udp";
   private static final String TRACE = "dev.verbena.soft.trace";
+  private static final String CAPTURE = "dev.verbena.soft.capture";
 
   /** {@code IBV_SYSFS_NAME_MAX}, without the zero at the end. */
   private static final int MAX_NAME = 63;
@@ -80,6 +85,7 @@ public final class SoftNetwork implements AutoCloseable {
   final SoftProvider provider;
   private final PacketPool packets = new PacketPool();
   private final Faults faults = new Faults(this);
+  private @Nullable OutputStream ownFile;
 
   /** Devices that were removed: their structs may still be referred to. */
   private final List<SoftDevice> removed = new ArrayList<>();
@@ -100,10 +106,16 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   private SoftNetwork(NetworkLink link) {
-    engine = new Engine("verbena-soft-" + COUNT.getAndIncrement(), link, this::internalError);
+    String name = "verbena-soft-" + COUNT.getAndIncrement();
+    String thread = Time.simulation() == null ? name : "verbena-soft"; // The same in each run.
+    engine = new Engine(thread, link, this::internalError);
     fabric = new SoftFabric(link, engine, packets, faults);
     if (Boolean.getBoolean(TRACE)) {
       fabric.trace(System.err::println);
+    }
+    String folder = System.getProperty(CAPTURE);
+    if (folder != null) {
+      capture(Path.of(folder, name + ".pcap"));
     }
     provider = new SoftProvider(fabric, engine, faults.failingCalls());
   }
@@ -429,6 +441,9 @@ public final class SoftNetwork implements AutoCloseable {
    * and the {@linkplain Simulation#note remarks} of the program, until the network is closed: as
    * messages of syslog from and to 0.0.0.0. The same seed gives the same file.
    *
+   * <p>The system property {@code -Ddev.verbena.soft.capture=FOLDER} does this for all networks:
+   * each has a file {@code verbena-soft-N.pcap}, with a number.
+   *
    * @param file where it is written, under the network's lock, in a simulation also between the
    *     steps of threads: it must not wait for another; an error is logged, and ends it
    * @throws IOException if the header of the file cannot be written
@@ -438,6 +453,27 @@ public final class SoftNetwork implements AutoCloseable {
     engine.locked(() -> fabric.capture(writer));
     if (Time.simulation() instanceof SimulatedClock simulation) {
       simulation.log().add(fabric.remarks);
+    }
+  }
+
+  private void closeOwnFile() {
+    if (ownFile != null) {
+      engine.locked(fabric::endCapture);
+      try {
+        ownFile.close();
+      } catch (IOException e) {
+        LOGGER.log(System.Logger.Level.WARNING, "the capture file is not complete", e);
+      }
+    }
+  }
+
+  /** Writes to a file of its own, which is closed with this network. */
+  private void capture(Path file) {
+    try {
+      ownFile = new FileOutputStream(file.toFile());
+      capture(ownFile);
+    } catch (IOException e) {
+      LOGGER.log(System.Logger.Level.WARNING, "no packets are written", e);
     }
   }
 
@@ -540,6 +576,7 @@ public final class SoftNetwork implements AutoCloseable {
         }
         provider.manager().close();
         engine.locked(provider.manager()::reportEnd); // When no context of it is held any more.
+        closeOwnFile();
       }
     }
   }

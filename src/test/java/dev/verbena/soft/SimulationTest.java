@@ -26,34 +26,22 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 @Tag("host")
 @EnabledForJreRange(minVersion = 24)
 class SimulationTest {
-  private static final int SEEDS = 10;
   private static final int MESSAGES = 5;
 
-  /** Prints a digest of the packets of each seed, with their times. */
-  static final class Digests {
-    private Digests() {}
+  /** Runs a simulation. */
+  static final class Main {
+    private Main() {}
 
     public static void main(String[] args) {
-      for (int seed = 0; seed < Integer.parseInt(args[0]); seed++) {
-        System.out.println(digest(seed));
-      }
+      Simulation.run(0, simulation -> {});
     }
-  }
-
-  private static String digest(long seed) {
-    CRC32C digest = new CRC32C();
-    digest.update(packets(seed));
-    return seed + " " + digest.getValue();
   }
 
   /** Returns a capture file. */
@@ -86,24 +74,6 @@ class SimulationTest {
     for (int i = 0; i < MESSAGES; i++) {
       server.send(server.receive());
     }
-  }
-
-  @ParameterizedTest
-  @ValueSource(strings = {"-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation", "-Xint"})
-  void aSeedGivesTheSamePacketsInAnotherJvm(String compiler) throws Exception {
-    String output =
-        new ForkedJvm()
-            .with("-XX:+UseSerialGC", "--add-opens=java.base/java.lang=ALL-UNNAMED", compiler)
-            .withNativeAccess()
-            .run(Digests.class, Integer.toString(SEEDS))
-            .succeeded();
-    List<String> digests = new ArrayList<>();
-    for (int seed = 0; seed < SEEDS; seed++) {
-      digests.add(digest(seed));
-    }
-    assertEquals(digests, output.lines().toList());
-    assertEquals(
-        SEEDS, digests.stream().map(line -> line.replaceAll(".* ", "")).distinct().count());
   }
 
   private static List<String> lines(ByteArrayOutputStream file) throws IOException {
@@ -191,7 +161,7 @@ class SimulationTest {
 
   @Test
   void theJvmMustOpenThePackageOfThreads() throws Exception {
-    String output = new ForkedJvm().withNativeAccess().run(Digests.class, "1").output();
+    String output = new ForkedJvm().withNativeAccess().run(Main.class).output();
     assertTrue(output.contains("--add-opens java.base/java.lang=ALL-UNNAMED"), output);
   }
 

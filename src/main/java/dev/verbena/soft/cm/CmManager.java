@@ -11,11 +11,14 @@ import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.wire.Gids;
 import java.net.InetAddress;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,7 +34,7 @@ public final class CmManager {
   private final Verbs verbs;
   private final CmPorts ports = new CmPorts(this);
   private final Map<SoftDevice, CmAgent> agents = new HashMap<>();
-  private final Map<SoftDevice, CmDevice> devices = new HashMap<>();
+  private final Map<SoftDevice, CmDevice> devices = new LinkedHashMap<>();
 
   /** Guarded by the devices. */
   private boolean isClosed;
@@ -40,7 +43,7 @@ public final class CmManager {
   private boolean isEnded;
 
   private final Map<Long, CmChannel> channels = new ConcurrentHashMap<>();
-  private final Map<Long, CmHandle> handles = new ConcurrentHashMap<>();
+  private final Map<Long, CmHandle> handles = Collections.synchronizedMap(new LinkedHashMap<>());
 
   public CmManager(Fabric network, Engine engine, Verbs verbs) {
     this.network = network;
@@ -189,13 +192,13 @@ public final class CmManager {
 
   /** Tells the identifiers of a device that it was removed. Called under the network's lock. */
   public void removed(SoftDevice device) {
-    handles.values().forEach(handle -> handle.id.removed(device));
+    identifiers().forEach(id -> id.removed(device));
   }
 
   /** Ends all connections and look-ups. Called under the network's lock. */
   public void destroyAll() {
     isEnded = true;
-    handles.values().forEach(handle -> handle.id.destroy());
+    identifiers().forEach(CmId::destroy);
   }
 
   /**
@@ -203,7 +206,7 @@ public final class CmManager {
    * them has another event, and threads wait for one. Called under the network's lock.
    */
   public void reportEnd() {
-    handles.values().forEach(handle -> handle.id.ended());
+    identifiers().forEach(CmId::ended);
   }
 
   private void requireNetwork() {
@@ -241,11 +244,7 @@ public final class CmManager {
 
   /** Closes a channel: the kernel then forgets the identifiers that report on it. */
   public void close(CmChannel channel) {
-    locked(
-        () ->
-            handles.values().stream()
-                .filter(handle -> handle.id.channel == channel)
-                .forEach(handle -> handle.id.destroy()));
+    locked(() -> identifiers().filter(id -> id.channel == channel).forEach(CmId::destroy));
     channels.remove(channel.address());
     locked(channel::close);
   }
@@ -274,6 +273,11 @@ public final class CmManager {
       throw CallFailure.invalid("no such identifier");
     }
     return handle;
+  }
+
+  /** The identifiers, in the order of their creation. */
+  private Stream<CmId> identifiers() {
+    return List.copyOf(handles.values()).stream().map(handle -> handle.id);
   }
 
   public void remove(CmHandle handle) {

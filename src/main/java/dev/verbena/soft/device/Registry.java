@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
@@ -22,6 +23,7 @@ public final class Registry {
   private static final ArrayDeque<Integer> FREE = new ArrayDeque<>();
   private static volatile SoftObject[] byHandle = new SoftObject[64];
   private static int next = 1;
+  private static long created;
 
   private Registry() {}
 
@@ -40,6 +42,7 @@ public final class Registry {
       byHandle[handle] = object;
       object.struct.putInt(object.handleField, handle);
     }
+    object.number = created++;
     BY_ADDRESS.put(object.address(), object);
     object.useAll(1);
     object.begin();
@@ -126,16 +129,21 @@ public final class Registry {
     return BY_ADDRESS.get(address);
   }
 
-  /** Returns the objects of the devices of a network. */
+  /** Returns the objects of the devices of a network, in the order of their creation. */
   public static List<SoftObject> of(Fabric network) {
-    return BY_ADDRESS.values().stream()
-        .filter(object -> network.equals(object.device.fabric))
-        .toList();
+    return ordered(object -> network.equals(object.device.fabric));
   }
 
-  /** Returns the objects of a device. */
+  /** Returns the objects of a device, in the order of their creation. */
   public static List<SoftObject> of(SoftDevice device) {
-    return BY_ADDRESS.values().stream().filter(object -> device.equals(object.device)).toList();
+    return ordered(object -> device.equals(object.device));
+  }
+
+  private static List<SoftObject> ordered(Predicate<SoftObject> isChosen) {
+    return BY_ADDRESS.values().stream()
+        .filter(isChosen)
+        .sorted(Comparator.comparingLong(object -> object.number))
+        .toList();
   }
 
   /** The device of the object at an address, or null. */

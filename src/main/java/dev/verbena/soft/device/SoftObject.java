@@ -19,6 +19,9 @@ public abstract class SoftObject {
   /** Whether the program destroyed it after its device was lost, which reported EIO. */
   volatile boolean isReleased;
 
+  /** By which objects are ordered. */
+  long number;
+
   /** How many other objects use this one: it cannot be destroyed before they are. */
   private int users;
 
