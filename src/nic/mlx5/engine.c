@@ -350,6 +350,7 @@ struct message {
   unsigned opcode; // of the completion
   uint32_t immediate, source_qpn, srqn, invalidate;
   bool solicited, has_data;
+  char *written; // Where an RDMA write puts the data.
   const struct datagram *datagram;
   uint8_t source_gid[16];
 };
@@ -433,13 +434,16 @@ static enum syndrome receive(struct qp *qp, struct message *message) {
     add_bytes(&head, grh, sizeof grh);
     copy(&into, 0, &head);
   }
+  struct pieces there = {0};
   if (message->has_data && message->data.length && message->data.length <= 32 && qp->scatters) {
-    struct pieces there = {0};
     add_bytes(&there, &cqe, message->data.length);
     copy(&there, 0, &message->data);
     cqe.opcode_owner = CQE_DATA_32;
   } else if (message->has_data) {
     copy(&into, header, &message->data);
+  } else {
+    add_bytes(&there, message->written, message->data.length);
+    copy(&there, 0, &message->data);
   }
   complete_receive(qp, srq, cq, index, message->opcode, cqe, message->solicited);
   return OK;
@@ -673,12 +677,8 @@ static enum syndrome connected(struct qp *qp, struct control *control, char *seg
   case OP_WRITE_IMM:
     message.opcode = CQE_WRITE_IMM;
     message.has_data = false;
+    message.written = at;
     syndrome = receive(target, &message);
-    if (syndrome == OK) {
-      // The data before the completion: the receive above only looked whether there is room for it.
-      add_bytes(&there, at, message.data.length);
-      copy(&there, 0, &message.data);
-    }
     break;
   case OP_SEND:
     message.opcode = CQE_SEND;
