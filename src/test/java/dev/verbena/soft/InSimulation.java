@@ -17,8 +17,9 @@ import org.junit.jupiter.api.extension.TestInstancePreDestroyCallback;
 
 /**
  * Runs a test, or each of a class, in a {@link Simulation}: what it waits for takes no time. The
- * seed is the number of the repetition or of the arguments, 0 otherwise. Not for tests that use
- * sockets, processes or the clock of the machine; threads of the platform are made by {@link
+ * seed is the number of the repetition or of the arguments, 0 otherwise, unless the system property
+ * {@code dev.verbena.simulation.seed} is set. Not for tests that use sockets, processes or the
+ * clock of the machine; threads of the platform are made by {@link
  * dev.verbena.internal.time.Time#daemon}.
  *
  * <p>Before JDK 24, which has no simulations, the test runs in real time.
@@ -51,7 +52,8 @@ public @interface InSimulation {
         throws Throwable {
       if (Runtime.version().feature() >= FIRST_VERSION) {
         Matcher number = NUMBER.matcher(context.getUniqueId());
-        simulation = Simulation.begin(number.find() ? Long.parseLong(number.group(1)) : 0);
+        long seed = number.find() ? Long.parseLong(number.group(1)) : 0;
+        simulation = Simulation.begin(Long.getLong(Repetition.SEED, seed));
       }
       try {
         return run(invocation);

@@ -108,6 +108,7 @@ class SoftHostsTest {
   /** Interrupts a thread that connects after some time, and returns how long connecting took. */
   private static long interrupted(long nanos) throws Exception {
     try (SoftHosts hosts = SoftHosts.create()) {
+      hosts.faults().delay(Duration.ofMillis(1)); // Otherwise most of the time is none of waits.
       Thread connecting =
           Time.daemon()
               .start(

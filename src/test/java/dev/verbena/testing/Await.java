@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Waits for what another thread, a device or a program does. No wait of a test has a limit of its
  * own: whoever runs the tests notices that none of them makes progress, shows the stacks of all
- * threads, and interrupts the test or ends the run.
+ * threads, and interrupts the test or ends the run. In a simulation, where an hour takes no time,
+ * one of {@link #LIMIT} fails.
  */
 public final class Await {
   /**
@@ -47,7 +48,7 @@ public final class Await {
    */
   public static void spin(int tries) {
     if (Time.simulation() != null) {
-      Time.park(PAUSE_NANOS * (1 + tries)); // A wait in vain ends with the simulation.
+      Time.park(PAUSE_NANOS * (1 + tries) * (1 + tries)); // A wait in vain takes few looks.
     } else if (tries < SPINS) {
       Thread.onSpinWait();
     } else {
@@ -101,12 +102,14 @@ public final class Await {
 
   /** Returns the first value that is not null; fails if the thread is interrupted before. */
   public static <T> T value(Supplier<String> what, Supplier<@Nullable T> source) {
+    long end = Time.now() + LIMIT.toNanos();
     for (int tries = 0; ; tries++) {
       T value = source.get();
       if (value != null) {
         return value;
       }
-      if (Thread.currentThread().isInterrupted()) {
+      boolean isOver = Time.simulation() != null && Time.now() - end > 0;
+      if (isOver || Thread.currentThread().isInterrupted()) {
         throw new AssertionError("waited in vain: " + what.get());
       }
       spin(tries);
