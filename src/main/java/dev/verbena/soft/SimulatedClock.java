@@ -21,6 +21,7 @@ final class SimulatedClock implements Simulated {
   private static final long MOST_AHEAD = TimeUnit.SECONDS.toNanos(10);
   private static final double MOST_DRIFT = 100e-6;
   private static final long LONGEST_PAUSE = 2_000;
+  private static final int PARTS_OF_QUIET = 1_000;
   private static final long PAGE = 4096;
 
   /** Of their own: so a device or clock more changes nothing else. */
@@ -33,6 +34,12 @@ final class SimulatedClock implements Simulated {
   private final TimerQueue timers = new TimerQueue();
   private final List<Source> sources = new ArrayList<>();
   private long now = START;
+
+  /** How many steps have begun with the end of a pause, how many others there were, until when. */
+  private long pauses;
+
+  private long otherSteps;
+  private long quietSince = START;
   private volatile boolean isOver;
   private long nextAddress = 0x5eed_0000_0000L;
 
@@ -79,6 +86,7 @@ final class SimulatedClock implements Simulated {
   void close() {
     isOver = true;
     sources.forEach(Source::close);
+    threads.close();
   }
 
   @Override
@@ -137,9 +145,27 @@ final class SimulatedClock implements Simulated {
     return threads.builder();
   }
 
+  /**
+   * Pauses become longer while nothing but pauses ends: so a loop that polls in vain gets to the
+   * end of the longest simulation, or of a timeout, in some thousand steps. An interrupt does not
+   * end them: the poller may not notice it.
+   */
   @Override
   public void pause() {
-    Time.park(1 + order.nextLong(LONGEST_PAUSE));
+    long others = threads.allSteps() - pauses;
+    if (others != otherSteps) {
+      otherSteps = others;
+      quietSince = now;
+    }
+    boolean isInterrupted = Thread.interrupted();
+    if (isInterrupted) {
+      Time.park(1); // An interrupt has made the next park end at once.
+    }
+    Time.park(1 + order.nextLong(LONGEST_PAUSE) + (now - quietSince) / PARTS_OF_QUIET);
+    pauses++;
+    if (isInterrupted) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   @Override

@@ -5,8 +5,11 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.InaccessibleObjectException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import java.util.Random;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class SimulatedThreads implements Executor {
   private static final String BUILDER = "java.lang.ThreadBuilders$VirtualThreadBuilder";
+  private static final System.Logger LOGGER = System.getLogger(Simulation.class.getName());
   private static final int FIRST_VERSION = 24; // A thread in a monitor releases its carrier.
 
   private final Thread carrier = Thread.currentThread();
@@ -22,10 +26,17 @@ final class SimulatedThreads implements Executor {
   private final List<Runnable> ready = new ArrayList<>();
   private final MonitorWaits monitors = new MonitorWaits();
   final StepLog log = new StepLog();
+  private final Thread.UncaughtExceptionHandler before =
+      Thread.getDefaultUncaughtExceptionHandler();
+
+  /** What threads that are not of the simulation have woken. */
+  private final Queue<Runnable> wokenOutside = new ConcurrentLinkedQueue<>();
+
   private volatile @Nullable Thread outsider;
   private boolean isRunning;
   private long stepsTime;
   private int steps;
+  private long allSteps;
 
   private static Constructor<?> builderOfThreads() {
     Exception cause = null;
@@ -64,6 +75,7 @@ final class SimulatedThreads implements Executor {
       ready.add(task);
     } else if (!monitors.ends(waker, task)) {
       outsider = waker;
+      wokenOutside.add(task);
     }
   }
 
@@ -73,13 +85,13 @@ final class SimulatedThreads implements Executor {
    * @return false if there is none
    */
   boolean step(Random order, long now) {
-    requireNoOutsider();
     monitors.addTo(ready);
     if (ready.isEmpty()) {
       return false;
     }
     steps = now == stepsTime ? steps + 1 : 0;
     stepsTime = now;
+    allSteps++;
     int chosen = order.nextInt(ready.size());
     Runnable task = ready.set(chosen, ready.getLast());
     ready.removeLast();
@@ -124,13 +136,43 @@ final class SimulatedThreads implements Executor {
     return steps;
   }
 
-  private void requireNoOutsider() {
-    if (outsider != null) {
-      throw new AssertionError(
-          "the thread "
-              + outsider.getName()
-              + " has woken an actor, so that the run cannot be repeated: an actor waits with"
-              + " Simulation.sleep and without a limit, and for actors only");
+  /** Returns how many steps were made. */
+  long allSteps() {
+    return allSteps;
+  }
+
+  /**
+   * Lets those go on that threads outside of the simulation have woken.
+   *
+   * @return what is wrong if there is one; or null
+   */
+  @Nullable String admitWoken() {
+    while (!wokenOutside.isEmpty()) {
+      ready.add(wokenOutside.remove());
     }
+    return outsider == null
+        ? null
+        : "the thread "
+            + outsider.getName()
+            + " has woken an actor, so that the run cannot be repeated: an actor waits with"
+            + " Simulation.sleep and without a limit, and for actors only";
+  }
+
+  /** Has the exceptions reported that no thread of the simulation catches, until it is closed. */
+  void onUncaught(Consumer<Throwable> report) {
+    Thread.setDefaultUncaughtExceptionHandler(
+        (thread, exception) -> {
+          if (isRunning && thread.isVirtual() && Time.simulation() != null) {
+            report.accept(exception);
+          } else if (before != null) {
+            before.uncaughtException(thread, exception);
+          } else {
+            LOGGER.log(System.Logger.Level.ERROR, "in thread " + thread.getName(), exception);
+          }
+        });
+  }
+
+  void close() {
+    Thread.setDefaultUncaughtExceptionHandler(before);
   }
 }

@@ -79,6 +79,7 @@ public final class Simulation {
   }
 
   private static final ReentrantLock ONE_AT_A_TIME = new ReentrantLock();
+  private static final String NONE_CAN_RUN = "no actor can run";
   private static final Duration LONGEST = Duration.ofHours(24);
 
   /** So many steps at one time are an endless loop. */
@@ -137,6 +138,7 @@ public final class Simulation {
    * @throws AssertionError if the program or an actor throws an exception, which is the cause, or
    *     if no actor can run any more
    * @throws IllegalArgumentException if a system property has a wrong value
+   * @throws IllegalStateException if a virtual thread calls it, such as an actor
    * @throws UnsupportedOperationException if the JVM does not allow it
    */
   public static void run(long seed, Program program) {
@@ -159,9 +161,19 @@ public final class Simulation {
   }
 
   private static Simulation begin(long seed, @Nullable Set<Integer> faults) {
-    Simulation simulation = new Simulation(seed, faults);
+    if (Thread.currentThread().isVirtual()) {
+      throw new IllegalStateException(
+          "a simulation is run by a platform thread, and not within another simulation");
+    }
     ONE_AT_A_TIME.lock();
-    return simulation;
+    try {
+      Simulation simulation = new Simulation(seed, faults);
+      simulation.threads.onUncaught(simulation::fail);
+      return simulation;
+    } catch (Throwable t) {
+      ONE_AT_A_TIME.unlock();
+      throw t;
+    }
   }
 
   /** Begins a simulation whose program comes in parts, all from this thread. */
@@ -241,9 +253,12 @@ public final class Simulation {
   private void runWhile(BooleanSupplier goesOn) {
     Throwable before = failure;
     while (hasActors() && goesOn.getAsBoolean() && Objects.equals(failure, before)) {
+      String wrong = threads.admitWoken();
       String obstacle = null;
-      if (!step() && !clock.pass() && !threads.awaitOutsiders()) {
-        obstacle = "no actor can run";
+      if (wrong != null && failure == null) {
+        obstacle = wrong;
+      } else if (!step() && !clock.pass() && !threads.awaitOutsiders()) {
+        obstacle = NONE_CAN_RUN;
       } else if (now().compareTo(LONGEST) > 0) {
         obstacle = "the actors do not end";
       } else if (threads.steps() > MOST_STEPS) {
@@ -270,7 +285,14 @@ public final class Simulation {
   }
 
   private IllegalStateException stalled(String why) {
-    boolean sleeps = actors.stream().anyMatch(a -> a.getState() == Thread.State.TIMED_WAITING);
+    boolean sleeps =
+        actors.stream()
+            .map(Thread::getState)
+            .anyMatch(
+                state ->
+                    state == Thread.State.TIMED_WAITING
+                        || (state == Thread.State.RUNNABLE // It has been woken meanwhile.
+                            && why.equals(NONE_CAN_RUN)));
     IllegalStateException stalled =
         new IllegalStateException(
             "%s: %s%s"
@@ -295,8 +317,9 @@ public final class Simulation {
   }
 
   /**
-   * Starts an actor. The simulation ends when all have ended; what one throws ends it at once: the
-   * others are then interrupted.
+   * Starts an actor. The simulation ends when all have ended, and waits for no other thread; what
+   * one throws, or another virtual thread does not catch, ends it at once: the actors are then
+   * interrupted.
    *
    * @param name the name of its thread
    * @param code its code

@@ -10,7 +10,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.Connection;
+import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
+import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -370,7 +373,7 @@ class SimulationTest {
                 Simulation.run(
                     0,
                     simulation -> {
-                      LockSupport.parkNanos(1_000_000);
+                      LockSupport.parkNanos(10_000_000_000L);
                     }));
     assertTrue(failure.getMessage().contains("Simulation.sleep"), failure.getMessage());
   }
@@ -390,6 +393,109 @@ class SimulationTest {
                       }
                     }));
     assertTrue(failure.getMessage().contains("the time does not go on"), failure.getMessage());
+  }
+
+  @Test
+  void aPollInVainEnds() {
+    for (boolean isAnotherFailing : new boolean[] {false, true}) {
+      AssertionError failure =
+          assertThrows(
+              AssertionError.class,
+              () ->
+                  Simulation.run(
+                      0,
+                      simulation -> {
+                        Thread _ =
+                            simulation.actor(
+                                "other",
+                                () -> {
+                                  Simulation.sleep(Duration.ofSeconds(1));
+                                  assertFalse(isAnotherFailing, "the other fails");
+                                });
+                        try (SoftHosts hosts = SoftHosts.create();
+                            CompletionQueue queue =
+                                hosts.clientContext().createCompletionQueue(1)) {
+                          Completions completions = new Completions(1);
+                          int polled = 0;
+                          while (polled == 0) {
+                            polled = queue.poll(completions);
+                          }
+                        }
+                      }));
+      String expected = isAnotherFailing ? "the other fails" : "the actors do not end: [program]";
+      assertTrue(failure.getMessage().contains(expected), failure.getMessage());
+    }
+  }
+
+  @Test
+  void whatAnotherVirtualThreadDoesNotCatchIsAFailure() {
+    Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+    AssertionError failure =
+        assertThrows(
+            AssertionError.class,
+            () ->
+                Simulation.run(
+                    0,
+                    simulation ->
+                        Thread.ofVirtual()
+                            .start(
+                                () -> {
+                                  throw new IllegalArgumentException("not caught");
+                                })
+                            .join()));
+    assertEquals("not caught", failure.getCause().getMessage());
+    assertEquals(before, Thread.getDefaultUncaughtExceptionHandler());
+  }
+
+  @Test
+  void anActorThatAPlatformThreadWakesIsAFailureWithItsSeed() {
+    List<String> ends = new ArrayList<>();
+    AssertionError failure =
+        assertThrows(
+            AssertionError.class,
+            () ->
+                Simulation.run(
+                    4,
+                    simulation -> {
+                      Thread actor = Thread.currentThread();
+                      CountDownLatch isParked = new CountDownLatch(1);
+                      Thread waker =
+                          Thread.ofPlatform()
+                              .name("waker")
+                              .start(
+                                  () -> {
+                                    Await.until(
+                                        "the actor waits",
+                                        () -> actor.getState() == Thread.State.WAITING);
+                                    isParked.countDown();
+                                  });
+                      Thread keeper = simulation.actor("keeper", () -> keepRunning(waker));
+                      try {
+                        isParked.await();
+                        keeper.join();
+                      } finally {
+                        ends.add("closed");
+                      }
+                    }));
+    assertTrue(failure.getMessage().contains("the thread waker has woken"), failure.getMessage());
+    assertTrue(failure.getMessage().endsWith("seed=4"), failure.getMessage());
+    assertEquals(List.of("closed"), ends);
+  }
+
+  @SuppressWarnings("ThreadPriorityCheck") // It ends the turn.
+  private static void keepRunning(Thread other) throws InterruptedException {
+    while (other.isAlive()) {
+      Simulation.sleep(Duration.ofNanos(1));
+    }
+  }
+
+  @Test
+  void aSimulationWithinAnotherIsAnError() {
+    AssertionError failure =
+        assertThrows(
+            AssertionError.class,
+            () -> Simulation.run(0, simulation -> Simulation.run(1, inner -> {})));
+    assertTrue(failure.getMessage().contains("not within another"), failure.getMessage());
   }
 
   @Test
