@@ -21,6 +21,7 @@ final class SimulatedClock implements Simulated {
   private static final long MOST_AHEAD = TimeUnit.SECONDS.toNanos(10);
   private static final double MOST_DRIFT = 100e-6;
   private static final long LONGEST_PAUSE = 2_000;
+  private static final int MOST_LAST_STEPS = 100_000;
   private static final int PARTS_OF_QUIET = 1_000;
   private static final long PAGE = 4096;
 
@@ -83,7 +84,12 @@ final class SimulatedClock implements Simulated {
     return threads.log;
   }
 
+  /** Ends the simulation, after the threads that can run: one that never ends remains in memory. */
   void close() {
+    boolean isRunning = true;
+    for (int i = 0; i < MOST_LAST_STEPS && isRunning; i++) {
+      isRunning = threads.step(order, now);
+    }
     isOver = true;
     sources.forEach(Source::close);
     threads.close();

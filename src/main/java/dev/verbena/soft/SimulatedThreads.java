@@ -136,6 +136,10 @@ final class SimulatedThreads implements Executor {
     return steps;
   }
 
+  void forgetSteps() {
+    steps = 0;
+  }
+
   /** Returns how many steps were made. */
   long allSteps() {
     return allSteps;

@@ -92,6 +92,7 @@ public final class Simulation {
   private final SimulatedClock clock;
   private final SimulatedThreads threads = new SimulatedThreads();
   private final List<Thread> actors = new ArrayList<>();
+  private Duration end = LONGEST;
   private @Nullable Throwable failure;
 
   private Simulation(long seed, @Nullable Set<Integer> faults) {
@@ -145,8 +146,16 @@ public final class Simulation {
     boolean shrinks = Repetition.shrinks();
     Simulation first = run(seed, program, Repetition.faults(seed));
     if (first.failure != null) {
-      Simulation last = shrinks ? Shrinking.of(first, faults -> run(seed, program, faults)) : first;
-      throw last.error(first.faults().size());
+      throw (shrinks ? shrunk(first, program) : first).error(first.faults().size());
+    }
+  }
+
+  private static Simulation shrunk(Simulation first, Program program) {
+    try {
+      return Shrinking.of(first, faults -> run(first.seed, program, faults));
+    } catch (Throwable t) { // This run was to explain the first.
+      first.fail(t);
+      return first;
     }
   }
 
@@ -213,20 +222,25 @@ public final class Simulation {
 
   private void runToEnd() {
     try {
-      Time.simulate(
-          clock,
-          () -> {
-            if (failure == null) {
-              runWhile(() -> true);
-            }
-            if (failure != null) {
-              actors.forEach(Thread::interrupt); // They close what they have.
-              runWhile(() -> true);
-            }
-          });
+      Time.simulate(clock, this::runAllToEnd);
+    } finally {
+      ONE_AT_A_TIME.unlock();
+    }
+  }
+
+  private void runAllToEnd() {
+    try {
+      if (failure == null) {
+        runWhile(() -> true);
+      }
+      if (failure != null) {
+        actors.forEach(Thread::interrupt); // They close what they have, and have time for it.
+        end = now().plus(LONGEST);
+        threads.forgetSteps();
+        runWhile(() -> true);
+      }
     } finally {
       clock.close();
-      ONE_AT_A_TIME.unlock();
     }
   }
 
@@ -259,7 +273,7 @@ public final class Simulation {
         obstacle = wrong;
       } else if (!step() && !clock.pass() && !threads.awaitOutsiders()) {
         obstacle = NONE_CAN_RUN;
-      } else if (now().compareTo(LONGEST) > 0) {
+      } else if (now().compareTo(end) > 0) {
         obstacle = "the actors do not end";
       } else if (threads.steps() > MOST_STEPS) {
         obstacle = "the actors run, but the time does not go on";

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.Connection;
+import dev.verbena.internal.time.Time;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.verbs.CompletionQueue;
@@ -19,6 +20,7 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -316,6 +318,55 @@ class SimulationTest {
   }
 
   @Test
+  void anInterruptOfAThreadThatEntersItsMonitorAgainIsNotLost() {
+    Object monitor = new Object();
+    Simulation.check(
+        10,
+        simulation -> {
+          Thread waiting =
+              simulation.actor(
+                  "waiting",
+                  () -> {
+                    synchronized (monitor) {
+                      Time.wait(monitor, Duration.ofMillis(10).toNanos());
+                    }
+                    assertTrue(Thread.currentThread().isInterrupted());
+                  });
+          Thread _ =
+              simulation.actor(
+                  "notifying",
+                  () -> {
+                    Simulation.sleep(Duration.ofMillis(5));
+                    synchronized (monitor) {
+                      monitor.notifyAll();
+                      Simulation.sleep(Duration.ofMillis(15));
+                    }
+                  });
+          Simulation.sleep(Duration.ofMillis(8));
+          waiting.interrupt();
+        });
+  }
+
+  @Test
+  void actorsHaveTimeToCloseAfterAFailure() {
+    List<String> ends = new ArrayList<>();
+    assertThrows(
+        AssertionError.class,
+        () ->
+            Simulation.run(
+                0,
+                simulation -> {
+                  try {
+                    Simulation.sleep(Duration.ofHours(25));
+                  } finally {
+                    Simulation.sleep(Duration.ofSeconds(1));
+                    ends.add("closed");
+                  }
+                }));
+    assertEquals(List.of("closed"), ends);
+  }
+
+  @Test
   void anActorThatWaitsForEverIsNamedWithItsStack() {
     AssertionError failure =
         assertThrows(
@@ -496,6 +547,25 @@ class SimulationTest {
             AssertionError.class,
             () -> Simulation.run(0, simulation -> Simulation.run(1, inner -> {})));
     assertTrue(failure.getMessage().contains("not within another"), failure.getMessage());
+  }
+
+  @Test
+  void nothingRemainsInMemory() {
+    List<WeakReference<SoftNetwork>> networks = new ArrayList<>();
+    Simulation.check(
+        20,
+        simulation -> {
+          try (SoftHosts hosts = SoftHosts.create()) {
+            networks.add(new WeakReference<>(hosts.network()));
+            hosts.client().send("x".getBytes(UTF_8));
+          }
+        });
+    Await.until(
+        "the networks are collected",
+        () -> {
+          System.gc();
+          return networks.stream().allMatch(network -> network.refersTo(null));
+        });
   }
 
   @Test
