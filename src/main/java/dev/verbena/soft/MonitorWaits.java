@@ -33,12 +33,20 @@ final class MonitorWaits {
   private final int unblocked = (int) get(field("UNBLOCKED"), null);
   private final int waits = (int) get(field("WAIT"), null);
 
+  private final Set<Thread> platform = Thread.getAllStackTraces().keySet();
+
   /** The thread of the JVM. */
   private final Thread unblocker =
-      Thread.getAllStackTraces().keySet().stream()
+      platform.stream()
           .filter(found -> found.getName().equals("VirtualThread-unblocker"))
           .findFirst()
           .orElseThrow();
+
+  /** Threads of the JDK that have monitors for a moment, to free what is not used any more. */
+  private final List<Thread> cleaners =
+      platform.stream()
+          .filter(found -> found.getName().matches("Reference Handler|Common-Cleaner|Cleaner-\\d+"))
+          .toList();
 
   private @Nullable Field thread;
 
@@ -103,7 +111,7 @@ final class MonitorWaits {
   @SuppressWarnings("ThreadPriorityCheck")
   void stopped(Runnable task) {
     Object thread = threadOf(task);
-    for (int i = 0; i < LOOKS && isIn(thread, blocked, blocked); i++) {
+    for (int i = 0; isIn(thread, blocked, blocked) && mayEnd(i); i++) {
       if (i < YIELDS) {
         Thread.yield();
       } else {
@@ -113,6 +121,18 @@ final class MonitorWaits {
     if (isIn(thread, blocked, unblocked) || isIn(thread, waits, waits)) {
       waiting.add(task);
     }
+  }
+
+  private boolean mayEnd(int looks) {
+    return looks < LOOKS || (looks < LAST_LOOKS && isAnyCleanerBusy());
+  }
+
+  /** Whether one may have the monitor, but no processor. */
+  private boolean isAnyCleanerBusy() {
+    return cleaners.stream()
+        .filter(cleaner -> cleaner.getState() == Thread.State.RUNNABLE)
+        .map(Thread::getStackTrace)
+        .anyMatch(s -> s.length > 0 && !s[0].getMethodName().equals("waitForReferencePendingList"));
   }
 
   /** Called by any thread that lets another run; returns false unless it is that of the JVM. */

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 
@@ -42,6 +44,42 @@ class MonitorWaitsTest {
       }
       Thread.yield();
     }
+  }
+
+  @Test
+  void aCleanerThatHasTheMonitorAndNoProcessorIsAwaited() throws Exception {
+    Object monitor = new Object();
+    CountDownLatch isEntered = new CountDownLatch(1);
+    AtomicBoolean isBlocked = new AtomicBoolean();
+    Thread cleaner =
+        Thread.ofPlatform()
+            .name("Cleaner-0")
+            .start(
+                () -> {
+                  synchronized (monitor) {
+                    isEntered.countDown();
+                    while (!isBlocked.get()) {
+                      Thread.onSpinWait();
+                    }
+                    for (long end = System.nanoTime() + 500_000_000; System.nanoTime() < end; ) {
+                      Thread.onSpinWait();
+                    }
+                  }
+                });
+    isEntered.await();
+    List<String> order = new ArrayList<>();
+    Simulation.run(
+        0,
+        simulation -> {
+          isBlocked.set(true);
+          Thread other = simulation.actor("other", () -> order.add("other"));
+          synchronized (monitor) {
+            order.add("blocked");
+          }
+          other.join();
+        });
+    cleaner.join();
+    assertEquals(List.of("blocked", "other"), order);
   }
 
   @Test
