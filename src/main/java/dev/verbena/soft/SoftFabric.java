@@ -54,10 +54,10 @@ final class SoftFabric implements Fabric, LinkReceiver {
   /** Writes remarks to the capture file. */
   final Consumer<String> remarks = this::remark;
 
-  // Where packets for a GID go
-  private long[] gidHighs = new long[0];
-  private long[] gidLows = new long[0];
-  private SoftPort[] gidPorts = new SoftPort[0];
+  // Where packets for a GID go: a hash table, of which at least half is empty
+  private long[] gidHighs = new long[1];
+  private long[] gidLows = new long[1];
+  private @Nullable SoftPort[] gidPorts = new SoftPort[1];
 
   SoftFabric(NetworkLink link, Scheduler scheduler, PacketPool packets, Faults faults) {
     this.link = link;
@@ -151,21 +151,33 @@ final class SoftFabric implements Fabric, LinkReceiver {
         }
       }
     }
-    long[] highs = gids.stream().mapToLong(Gids::high).toArray();
-    long[] lows = gids.stream().mapToLong(Gids::low).toArray();
-    gidPorts = ports.toArray(SoftPort[]::new);
-    gidHighs = highs;
-    gidLows = lows;
+    int slots = Math.max(1, Integer.highestOneBit(gids.size()) * 4);
+    gidHighs = new long[slots];
+    gidLows = new long[slots];
+    gidPorts = new SoftPort[slots];
+    for (int i = 0; i < gids.size(); i++) {
+      int slot = slot(gids.get(i).high(), gids.get(i).low());
+      if (gidPorts[slot] == null) { // Otherwise a host that was killed had the address.
+        gidHighs[slot] = gids.get(i).high();
+        gidLows[slot] = gids.get(i).low();
+        gidPorts[slot] = ports.get(i);
+      }
+    }
+  }
+
+  /** Returns the slot of a GID, or the empty slot where it would be. */
+  private int slot(long gidHigh, long gidLow) {
+    int mask = gidPorts.length - 1;
+    int at = (int) (((gidHigh ^ gidLow) * 0x9e37_79b9_7f4a_7c15L) >>> 32) & mask;
+    while (gidPorts[at] != null && (gidLows[at] != gidLow || gidHighs[at] != gidHigh)) {
+      at = (at + 1) & mask;
+    }
+    return at;
   }
 
   @Override
   public @Nullable SoftPort port(long gidHigh, long gidLow) {
-    for (int i = 0; i < gidLows.length; i++) {
-      if (gidLows[i] == gidLow && gidHighs[i] == gidHigh) {
-        return gidPorts[i];
-      }
-    }
-    return null;
+    return gidPorts[slot(gidHigh, gidLow)];
   }
 
   // Packets. Called under the engine's lock.

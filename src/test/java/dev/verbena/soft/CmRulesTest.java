@@ -93,6 +93,15 @@ class CmRulesTest {
   }
 
   @Test
+  void anAddressCannotBeBoundWhenTheLastDeviceWasRemoved() {
+    network.removeDevice("soft1");
+    network.removeDevice("soft2");
+    try (ConnectionId id = channel.createId(PortSpace.TCP)) {
+      assertEquals(Errno.EADDRNOTAVAIL, errno(() -> id.bind(address("192.0.2.2"))));
+    }
+  }
+
+  @Test
   void anIdentifierListensOnce() {
     try (ConnectionId id = channel.createId(PortSpace.TCP);
         ConnectionId other = channel.createId(PortSpace.TCP)) {

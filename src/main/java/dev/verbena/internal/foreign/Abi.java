@@ -9,7 +9,10 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The offsets of fields in C structs on this host.
@@ -37,6 +40,7 @@ public enum Abi {
   private static final Abi CURRENT = of(Platform.current(), Abi::hasGlibc);
 
   private final GroupLayout mutex;
+  private final Map<Field, Long> offsets = new ConcurrentHashMap<>();
 
   Abi(GroupLayout mutex) {
     this.mutex = mutex;
@@ -94,9 +98,15 @@ public enum Abi {
   }
 
   private long offset(GroupLayout raw, String field) {
+    Field wanted = new Field(raw, field);
+    Long known = offsets.get(wanted); // Without a lock.
+    return known == null ? offsets.computeIfAbsent(wanted, this::find) : known;
+  }
+
+  private long find(Field wanted) {
     long offset = 0;
-    MemoryLayout at = layout(raw);
-    for (String name : field.split("\\.", -1)) {
+    MemoryLayout at = layout(wanted.raw());
+    for (String name : wanted.name().split("\\.", -1)) {
       Member member = at instanceof GroupLayout group ? find(group, name) : null;
       if (member == null) {
         return -1;
@@ -159,6 +169,20 @@ public enum Abi {
   }
 
   private record Member(MemoryLayout layout, long offset) {}
+
+  /** A field of a layout, which is a constant: others that are equal to it are not the same. */
+  private record Field(GroupLayout raw, String name) {
+    @Override
+    @SuppressWarnings("ReferenceEquality")
+    public boolean equals(@Nullable Object other) {
+      return other instanceof Field field && raw == field.raw && name.equals(field.name);
+    }
+
+    @Override
+    public int hashCode() {
+      return 31 * System.identityHashCode(raw) + name.hashCode();
+    }
+  }
 
   private static Member find(GroupLayout group, String name) {
     long offset = 0;

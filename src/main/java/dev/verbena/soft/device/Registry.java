@@ -42,7 +42,7 @@ public final class Registry {
       byHandle[handle] = object;
       object.struct.putInt(object.handleField, handle);
     }
-    object.number = created++;
+    object.creation = created++;
     BY_ADDRESS.put(object.address(), object);
     object.useAll(1);
     object.begin();
@@ -142,7 +142,7 @@ public final class Registry {
   private static List<SoftObject> ordered(Predicate<SoftObject> isChosen) {
     return BY_ADDRESS.values().stream()
         .filter(isChosen)
-        .sorted(Comparator.comparingLong(object -> object.number))
+        .sorted(Comparator.comparingLong(object -> object.creation))
         .toList();
   }
 

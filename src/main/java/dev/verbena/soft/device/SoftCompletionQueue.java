@@ -254,7 +254,7 @@ public final class SoftCompletionQueue extends SoftObject {
         next.freeSlot();
         taken++;
       }
-      size = (int) (added - polled);
+      polledSome();
       return taken;
     }
   }
@@ -274,9 +274,19 @@ public final class SoftCompletionQueue extends SoftObject {
       }
       into.copyOf(ring[(int) (polled++ % ring.length)]);
       into.freeSlot();
-      size = (int) (added - polled);
+      polledSome();
       return true;
     }
+  }
+
+  /** An empty ring begins at its start again: only as many slots as are needed get an object. */
+  private void polledSome() {
+    if (polled == added) {
+      polled = 0;
+      added = 0;
+      reserved = ring[0] != null;
+    }
+    size = (int) (added - polled);
   }
 
   private static void write(Completion c, long wc) {

@@ -19,8 +19,8 @@ public abstract class SoftObject {
   /** Whether the program destroyed it after its device was lost, which reported EIO. */
   volatile boolean isReleased;
 
-  /** By which objects are ordered. */
-  long number;
+  /** The number of its creation, by which objects are ordered. */
+  long creation;
 
   /** How many other objects use this one: it cannot be destroyed before they are. */
   private int users;
