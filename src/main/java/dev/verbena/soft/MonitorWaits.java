@@ -107,9 +107,14 @@ final class MonitorWaits {
     }
   }
 
-  /** A thread has run until it waits, or has ended. */
+  /**
+   * A thread has run until it waits, or has ended. Waits for a monitor that a thread outside of the
+   * simulation has: whether it has it just now is chance, so the one that needs it goes on at once.
+   *
+   * @return whether it goes on
+   */
   @SuppressWarnings("ThreadPriorityCheck")
-  void stopped(Runnable task) {
+  boolean goesOn(Runnable task, List<Runnable> ready) {
     Object thread = threadOf(task);
     for (int i = 0; isIn(thread, blocked, blocked) && mayEnd(i); i++) {
       if (i < YIELDS) {
@@ -118,9 +123,15 @@ final class MonitorWaits {
         LockSupport.parkNanos(PAUSE_NANOS);
       }
     }
-    if (isIn(thread, blocked, unblocked) || isIn(thread, waits, waits)) {
+    int now = (int) get(state, thread);
+    if (now == unblocked) {
+      settle(thread);
+      return ended.remove(task) || ready.remove(task);
+    }
+    if (now == blocked || now == waits) {
       waiting.add(task);
     }
+    return false;
   }
 
   private boolean mayEnd(int looks) {

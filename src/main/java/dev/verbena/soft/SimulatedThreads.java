@@ -120,10 +120,11 @@ final class SimulatedThreads implements Executor {
     if (log.isWritten()) {
       log.begins(monitors.threadOf(task));
     }
-    isRunning = true;
-    task.run();
-    isRunning = false;
-    monitors.stopped(task);
+    do {
+      isRunning = true;
+      task.run();
+      isRunning = false;
+    } while (monitors.goesOn(task, ready));
   }
 
   /** Returns whether a thread can run that waited for a thread outside of the simulation. */
