@@ -1,9 +1,14 @@
 package dev.verbena.sockets;
 
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
 import com.sun.management.UnixOperatingSystemMXBean;
 import dev.verbena.testing.Await;
 import java.io.File;
 import java.io.IOException;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
 import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
 import java.net.SocketOption;
@@ -80,6 +85,7 @@ final class ManyConnections {
       for (int i = 0; i < 3; i++) {
         System.gc();
       }
+      releaseFreeMemory();
       Runtime runtime = Runtime.getRuntime();
       try (Stream<String> lines = Files.lines(Path.of("/proc/self/status"))) {
         String resident = lines.filter(line -> line.startsWith("VmRSS:")).findFirst().orElseThrow();
@@ -88,6 +94,22 @@ final class ManyConnections {
             count("task"),
             runtime.totalMemory() - runtime.freeMemory(),
             Long.parseLong(resident.replaceAll("\\D", "")) << 10);
+      }
+    }
+
+    /** Lets only memory that is in use be resident: how scattered it is depends on the threads. */
+    private static void releaseFreeMemory() {
+      Linker linker = Linker.nativeLinker();
+      try {
+        int _ =
+            (int)
+                linker
+                    .downcallHandle(
+                        linker.defaultLookup().find("malloc_trim").orElseThrow(),
+                        FunctionDescriptor.of(JAVA_INT, JAVA_LONG))
+                    .invokeExact(0L);
+      } catch (Throwable t) {
+        throw new AssertionError(t);
       }
     }
 
