@@ -393,11 +393,7 @@ public final class RequestServer implements AutoCloseable {
     for (int i = 0; i < count; i++) {
       completed(i);
     }
-    for (ServedClient client = ended.peek();
-        client != null && client.postLast();
-        client = ended.peek()) {
-      ended.remove();
-    }
+    boolean _ = ended.removeIf(ServedClient::postLast);
     if (keepAlive > 0) {
       requireAnswers(count < completions.capacity());
     }

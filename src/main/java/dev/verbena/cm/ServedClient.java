@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.time.Time;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
@@ -28,6 +29,12 @@ final class ServedClient {
 
   /** The id of a keep-alive. */
   static final long PROBE = 1L << 35;
+
+  /**
+   * How long to wait for {@link dev.verbena.values.AsyncEventType#QP_LAST_WQE_REACHED}, which
+   * nobody reads if the program reads no more events of the device.
+   */
+  private static final long LAST_WQE_NANOS = 5_000_000_000L;
 
   private final RequestServer server;
   private final ServedRequests requests;
@@ -63,6 +70,7 @@ final class ServedClient {
   private boolean isProbed;
   private long probedAt;
   private boolean isEnding;
+  private long endedAt;
   private boolean gone;
   private boolean destroyed;
 
@@ -280,6 +288,7 @@ final class ServedClient {
     lock.lock();
     try {
       if (!isEnding) {
+        endedAt = Time.now();
         server.ending(this);
       }
       isEnding = true;
@@ -289,15 +298,23 @@ final class ServedClient {
   }
 
   /**
-   * Posts the last request of a queue pair in state ERR, whose completion follows all others;
-   * returns false if the queue is full of flushed requests.
+   * Posts the last request of a queue pair in state ERR, whose completion follows all others: those
+   * of receive requests, too, when the last of them has completed. Returns false if it is to be
+   * tried again; the queue may be full of flushed requests.
    */
   boolean postLast() {
+    boolean isLate = Time.now() - endedAt >= LAST_WQE_NANOS;
+    if (!isLate && !queuePair.isLastWqeReached() && queuePair.isOpen()) {
+      return false;
+    }
     try {
       return queuePair.post(RequestFrame.emptyWrite(LAST)) == 1;
     } catch (RuntimeException e) { // Nothing completes any more, or close() has ended it.
-      end();
-      return true;
+      if (isLate || !queuePair.isOpen()) {
+        end();
+        return true;
+      }
+      return false;
     }
   }
 

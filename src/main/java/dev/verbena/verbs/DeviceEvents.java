@@ -77,6 +77,8 @@ final class DeviceEvents {
         Event read = event(event);
         if (read.type() == AsyncEventType.DEVICE_FATAL) {
           context.loss().report();
+        } else if (read.resource() != null) {
+          read.resource().happened(read.type());
         }
         FlightEvents.asynchronous(context.device(), read.type(), subject(read));
         return read;

@@ -456,8 +456,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * requests can be used again, and the queue pair be reset or closed without losing a completion.
    * No other thread may post to the queue pair or poll its completion queues meanwhile.
    *
-   * <p>Requests of a shared receive queue are not drained; after {@link
-   * AsyncEventType#QP_LAST_WQE_REACHED} the queue pair has none of them.
+   * <p>Requests of a shared receive queue are not drained: call this when {@link
+   * #isLastWqeReached}, or completions of requests that the queue pair has taken may be discarded.
    *
    * @param limit the maximum time; a device that was lost may never complete its work
    * @param completed is called with each work completion that is polled, also of other queue pairs
@@ -468,6 +468,23 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    */
   public void failAndDrain(Duration limit, ObjIntConsumer<Completions> completed) {
     new Drain(this, Objects.requireNonNull(completed, "completed")).run(limit);
+  }
+
+  /**
+   * {@return whether {@link AsyncEventType#QP_LAST_WQE_REACHED} was read, by the program or by this
+   * library, since the queue pair was last reset: a queue pair in state ERR takes no more requests
+   * of its shared receive queue} The completion of a send request that is posted then follows those
+   * of all requests that it took, and it can be closed after that without losing one of them.
+   *
+   * @see AsyncEvents
+   */
+  public boolean isLastWqeReached() {
+    return transitions.isLastWqeReached();
+  }
+
+  @Override
+  void happened(AsyncEventType event) {
+    transitions.happened(event);
   }
 
   /**

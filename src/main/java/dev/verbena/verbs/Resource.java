@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import dev.verbena.internal.life.Core;
+import dev.verbena.values.AsyncEventType;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -85,6 +86,9 @@ public abstract class Resource implements AutoCloseable {
   boolean closesFirst() {
     return false;
   }
+
+  /** An asynchronous event of this object was read. */
+  void happened(AsyncEventType event) {}
 
   /** Returns the address of the C object. */
   final long address() {

@@ -11,6 +11,7 @@ import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
+import dev.verbena.values.AsyncEventType;
 import dev.verbena.values.QueuePairAttribute;
 import dev.verbena.values.QueuePairAttributes;
 import dev.verbena.values.QueuePairState;
@@ -41,6 +42,9 @@ final class Transitions {
 
   private final QueuePair queuePair;
   private final QueuePairCalls calls;
+
+  /** Whether the asynchronous event was read. */
+  private volatile boolean isLastWqeReached;
 
   Transitions(QueuePair queuePair, QueuePairCalls calls) {
     this.queuePair = queuePair;
@@ -73,8 +77,19 @@ final class Transitions {
       Reference.reachabilityFence(attributes); // It owns the struct that C reads.
     }
     if (to == QueuePairState.RESET) {
+      isLastWqeReached = false;
       queuePair.setup().renew();
     }
+  }
+
+  void happened(AsyncEventType event) {
+    if (event == AsyncEventType.QP_LAST_WQE_REACHED) {
+      isLastWqeReached = true;
+    }
+  }
+
+  boolean isLastWqeReached() {
+    return isLastWqeReached;
   }
 
   private void modify(QueuePairAttributes attributes, QueuePairState to) {

@@ -31,6 +31,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Tag;
@@ -60,6 +61,90 @@ class RequestScenariosTest {
   @Test
   void eachCallHasItsAnswerAndLeavesItsPlace() {
     Simulation.check(Seeds.of(40), simulation -> new Scenario(simulation).run());
+  }
+
+  /** What a client has sent may complete at the server after the client has gone. */
+  @Test
+  void clientsThatCloseTakeNoReceiveRequestsWithThem() {
+    Simulation.check(
+        Seeds.of(10),
+        simulation -> {
+          try (SoftHosts hosts = SoftHosts.create()) {
+            var _ = hosts.faults().strict();
+            hosts.call(
+                () -> {
+                  closeWithCallsUnderWay(simulation, hosts);
+                  return null;
+                });
+          }
+        });
+  }
+
+  private static void closeWithCallsUnderWay(Simulation simulation, SoftHosts hosts)
+      throws Exception {
+    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), 4711);
+    ConnectionSettings settings = ConnectionSettings.DEFAULT.withSends(2);
+    CountDownLatch areAllUnderWay = new CountDownLatch(4);
+    RequestServer.Handler handler =
+        (request, answer) -> {
+          if (request.byteSize() > 0) {
+            areAllUnderWay.countDown();
+            areAllUnderWay.await();
+          }
+          return 0;
+        };
+    try (RequestServer server =
+        RequestServer.open(
+            address, settings, 2, 1, handler, code -> Thread.ofVirtual().start(code))) {
+      Thread _ = simulation.actor("server", server::run);
+      try (RequestClient other = RequestClient.connect(address, settings)) {
+        boolean[] isEnding = {false};
+        Thread calling =
+            simulation.actor(
+                "other client",
+                () -> {
+                  while (!isEnding[0]) {
+                    assertEquals(0, other.call(new byte[0], Duration.ofMinutes(1)).length);
+                  }
+                });
+        for (int i = 0; i < 20; i++) {
+          try (RequestClient client = connectWhenThereIsAPlace(address, settings)) {
+            var _ = submitAll(client, new byte[0]);
+            Simulation.sleep(Duration.ofNanos(simulation.random().nextInt(20_000)));
+          }
+        }
+        isEnding[0] = true;
+        calling.join();
+        try (RequestClient client = connectWhenThereIsAPlace(address, settings)) {
+          List<CompletableFuture<byte[]>> answers = submitAll(client, new byte[1]);
+          answers.addAll(submitAll(other, new byte[1]));
+          for (CompletableFuture<byte[]> answer : answers) {
+            assertEquals(0, answer.get().length);
+          }
+        }
+      }
+    }
+  }
+
+  private static RequestClient connectWhenThereIsAPlace(
+      InetSocketAddress address, ConnectionSettings settings) throws InterruptedException {
+    while (true) {
+      try {
+        return RequestClient.connect(address, settings);
+      } catch (ConnectionException e) {
+        Simulation.sleep(Duration.ofMillis(1));
+      }
+    }
+  }
+
+  /** Submits as many requests as may be under way. */
+  private static List<CompletableFuture<byte[]>> submitAll(RequestClient client, byte[] request)
+      throws InterruptedException {
+    List<CompletableFuture<byte[]>> answers = new ArrayList<>();
+    for (int i = 0; i < client.limit(); i++) {
+      answers.add(client.submit(request, Duration.ofMinutes(1)));
+    }
+    return answers;
   }
 
   private static final Duration LIMIT = Duration.ofHours(1);

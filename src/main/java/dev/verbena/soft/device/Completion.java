@@ -4,6 +4,8 @@ import org.jspecify.annotations.Nullable;
 
 /** A work completion that waits to be polled. */
 public final class Completion {
+  private static final Completion EMPTY = new Completion();
+
   public long wrId;
   public int status;
   public int opcode;
@@ -49,7 +51,7 @@ public final class Completion {
 
   /** Makes it a completion of a queue pair or work queue, of which only this is known. */
   public void begin(Object newOwner, int number, int newOpcode) {
-    clear();
+    copyOf(EMPTY);
     owner = newOwner;
     queuePair = number;
     opcode = newOpcode;
@@ -60,33 +62,6 @@ public final class Completion {
     begin(newOwner, number, newOpcode);
     wrId = request.wrId;
     slots = request.slots;
-  }
-
-  private void clear() {
-    wrId = 0;
-    status = 0;
-    opcode = 0;
-    length = 0;
-    immediate = 0;
-    flags = 0;
-    queuePair = 0;
-    sourceQueuePair = 0;
-    sourceLid = 0;
-    sourceGidHigh = 0;
-    sourceGidLow = 0;
-    unsolicited = false;
-    serviceLevel = 0;
-    pathBits = 0;
-    timestamp = 0;
-    wallClock = 0;
-    flowTag = 0;
-    vlanTag = 0;
-    tag = 0;
-    tagData = 0;
-    owner = null;
-    slots = null;
-    position = 0;
-    late = null;
   }
 
   /** The program has it, or it is discarded. */

@@ -3,7 +3,9 @@ package dev.verbena.soft.device;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.engine.Timer;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 
 /**
@@ -23,6 +25,9 @@ final class LateCompletions {
   private final Delays delays;
   private final Timer timer;
   private final List<Late> waiting = new ArrayList<>();
+
+  /** What is done after the completions of a queue pair. */
+  private final Map<Object, Runnable> following = new LinkedHashMap<>();
 
   LateCompletions(SoftCompletionQueue queue, Delays delays) {
     this.queue = queue;
@@ -71,10 +76,22 @@ final class LateCompletions {
     if (event) {
       queue.announce();
     }
+    List<Runnable> actions = List.copyOf(following.values());
+    following.clear();
+    actions.forEach(Runnable::run);
   }
 
   void stop() {
     timer.stop();
+  }
+
+  /** Runs an action after the completions of a queue pair are in the queue, of which some wait. */
+  void after(Object owner, Runnable action) {
+    if (waiting.stream().anyMatch(late -> owner.equals(late.completion.owner))) {
+      following.put(owner, action);
+    } else {
+      action.run();
+    }
   }
 
   /** Discards those of a queue pair that is reset or destroyed. */
@@ -85,5 +102,6 @@ final class LateCompletions {
       }
     }
     waiting.removeIf(late -> owner.equals(late.completion.owner));
+    following.remove(owner);
   }
 }

@@ -197,11 +197,6 @@ public final class SoftCompletionQueue extends SoftObject {
     }
   }
 
-  /** Whether a completion was lost because the queue was full. */
-  boolean isOverrun() {
-    return overrun;
-  }
-
   public void moderate(int count, int periodMicroseconds) {
     synchronized (lock) {
       moderateCount = count;
@@ -307,6 +302,11 @@ public final class SoftCompletionQueue extends SoftObject {
 
   public static int vendorError(Completion completion) {
     return completion.status == rdma_h.IBV_WC_SUCCESS() ? 0 : VENDOR_ERROR;
+  }
+
+  /** Runs an action when the completions that a queue pair has generated are in this queue. */
+  public void after(Object owner, Runnable action) {
+    late.after(owner, action);
   }
 
   /** Discards the completions of a queue pair that is reset or destroyed. */

@@ -336,7 +336,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     transport.stop();
     flush();
     if (sharedQueue != null) {
-      event(rdma_h.IBV_EVENT_QP_LAST_WQE_REACHED());
+      receiveCompletions.after(this, () -> event(rdma_h.IBV_EVENT_QP_LAST_WQE_REACHED()));
     }
   }
 
