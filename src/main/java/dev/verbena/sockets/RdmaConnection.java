@@ -47,7 +47,6 @@ final class RdmaConnection {
     FAILED
   }
 
-  private final Provider provider;
   private final CmEvents events;
   private final ConnectionId id;
 
@@ -74,7 +73,6 @@ final class RdmaConnection {
   private volatile @Nullable RdmaStream stream;
 
   private RdmaConnection(Provider provider, Consumer<RdmaConnection> changed) {
-    this.provider = provider;
     this.changed = changed;
     events = CmEvents.open(provider, this::receive);
     ConnectionId created = null;
@@ -90,7 +88,6 @@ final class RdmaConnection {
 
   private RdmaConnection(
       Provider provider, ConnectionId request, Sizes sizes, Consumer<RdmaConnection> changed) {
-    this.provider = provider;
     this.changed = changed;
     this.sizes = sizes;
     this.id = request;
@@ -141,10 +138,6 @@ final class RdmaConnection {
       connection.release();
       throw t;
     }
-  }
-
-  Provider provider() {
-    return provider;
   }
 
   private RdmaStream createStream() {

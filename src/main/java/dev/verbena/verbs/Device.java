@@ -198,10 +198,6 @@ public final class Device {
     }
   }
 
-  static Device find(Provider provider, String wanted, Predicate<Device> matches) {
-    return find(list(provider), wanted, matches);
-  }
-
   private static Device find(List<Device> all, String wanted, Predicate<Device> matches) {
     return all.stream()
         .filter(matches)

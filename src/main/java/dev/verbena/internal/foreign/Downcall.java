@@ -1,6 +1,5 @@
 package dev.verbena.internal.foreign;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
@@ -33,20 +32,6 @@ public final class Downcall {
               FunctionDescriptor.of(
                   JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
               Linker.Option.captureCallState("errno"));
-
-  private static final FunctionDescriptor WITH_OWNER =
-      FunctionDescriptor.of(
-          JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
-
-  /**
-   * As {@link #HANDLE}, with a segment as last argument, whose arena stays open meanwhile. A
-   * function with fewer parameters does not read it.
-   */
-  private static final MethodHandle OWNED_WITH_ERRNO =
-      Linker.nativeLinker().downcallHandle(WITH_OWNER, Linker.Option.captureCallState("errno"));
-
-  /** The same without errno: for that, C1 and at times C2 allocate a segment at each call. */
-  private static final MethodHandle OWNED = Linker.nativeLinker().downcallHandle(WITH_OWNER);
 
   private Downcall() {}
 
@@ -81,41 +66,6 @@ public final class Downcall {
       long f) {
     try {
       return (long) HANDLE.invokeExact(function, capture, a, b, c, d, e, f);
-    } catch (Throwable t) {
-      throw Call.impossible(t);
-    }
-  }
-
-  /**
-   * Calls a function of at most five parameters, one of which is an address in a segment.
-   *
-   * @throws IllegalStateException if the arena of the segment is closed
-   */
-  public static long call(
-      MemorySegment function,
-      MemorySegment capture,
-      long a,
-      long b,
-      long c,
-      long d,
-      long e,
-      MemorySegment owner) {
-    try {
-      return (long) OWNED_WITH_ERRNO.invokeExact(function, capture, a, b, c, d, e, owner);
-    } catch (RuntimeException closed) {
-      throw closed;
-    } catch (Throwable t) {
-      throw Call.impossible(t);
-    }
-  }
-
-  /** Makes the same call, and does not keep errno; allocates nothing. */
-  public static long attempt(
-      MemorySegment function, long a, long b, long c, long d, long e, MemorySegment owner) {
-    try {
-      return (long) OWNED.invokeExact(function, a, b, c, d, e, owner);
-    } catch (RuntimeException closed) {
-      throw closed;
     } catch (Throwable t) {
       throw Call.impossible(t);
     }

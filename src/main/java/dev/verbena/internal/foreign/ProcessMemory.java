@@ -11,8 +11,7 @@ import java.lang.foreign.MemorySegment;
  * process_vm_readv(2)}) and reports an address that is not mapped, where an ordinary copy would
  * crash the JVM.
  *
- * <p>If the kernel does not permit the call, an ordinary copy replaces it, and {@link #isChecked}
- * returns false. Not thread-safe.
+ * <p>If the kernel does not permit the call, an ordinary copy replaces it. Not thread-safe.
  */
 public final class ProcessMemory {
   private static final MemorySegment READ =
@@ -42,11 +41,6 @@ public final class ProcessMemory {
       MemorySegment to = arena.allocate(JAVA_LONG);
       return copy(from.address(), to.address(), Long.BYTES) && to.get(JAVA_LONG, 0) == 0x5eed;
     }
-  }
-
-  /** Returns whether invalid addresses are reported. */
-  public static boolean isChecked() {
-    return CHECKED;
   }
 
   /**

@@ -18,7 +18,6 @@ import java.lang.foreign.MemorySegment;
 public final class CmDevice {
   private static final int O_CREAT = 0x40;
 
-  final SoftDevice device;
   public final long context;
   private final Verbs verbs;
 
@@ -33,7 +32,6 @@ public final class CmDevice {
 
   CmDevice(Verbs verbs, SoftDevice device) {
     this.verbs = verbs;
-    this.device = device;
     this.context = verbs.ibv_open_device(device.struct.address());
     this.struct = Registry.find(context);
   }

@@ -153,10 +153,6 @@ public final class CmExchange {
     initiatorDepth = offer.responderResources();
   }
 
-  Gids source() {
-    return path.source();
-  }
-
   Gids destination() {
     return path.destination();
   }

@@ -53,10 +53,6 @@ public final class ScatterList {
     count++;
   }
 
-  int count() {
-    return count;
-  }
-
   public int capacity() {
     return keys.length;
   }

@@ -84,10 +84,6 @@ public final class SoftCompletionQueue extends SoftObject {
     return Registry.byHandle(address, HANDLE) instanceof SoftCompletionQueue queue ? queue : null;
   }
 
-  int capacity() {
-    return ring.length;
-  }
-
   /** Changes the capacity; false if more completions wait than that. */
   public boolean resize(int capacity) {
     synchronized (lock) {

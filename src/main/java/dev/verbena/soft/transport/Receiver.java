@@ -139,11 +139,6 @@ final class Receiver {
     return from == null ? queuePair.domain : from.domain;
   }
 
-  /** Leaves out the beginning of the buffer: it keeps what it holds. */
-  void skip(int length) {
-    filled += length;
-  }
-
   /** Completes a SEND. */
   void completeSend(Packet packet, int flags) {
     if (matched) {

@@ -95,10 +95,6 @@ public final class EthernetFrame {
     Memory.putShort(address + at, Short.reverseBytes((short) value));
   }
 
-  int length() {
-    return length;
-  }
-
   public boolean isTagged() {
     return tagged;
   }
