@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -9,7 +10,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
@@ -27,7 +27,7 @@ final class EndpointChannel {
   /** After so many failures, one after the other, no event can be read from the channel. */
   private static final int MOST_FAILURES = 3;
 
-  private static final ReentrantLock LOCK = new ReentrantLock();
+  private static final ScopedLock LOCK = new ScopedLock();
 
   /** The channels with at least one endpoint; guarded by the lock. */
   private static final List<EndpointChannel> ALL = new ArrayList<>();
@@ -62,8 +62,7 @@ final class EndpointChannel {
 
   @SuppressWarnings("ReferenceEquality") // Two implementations are never the same.
   private static EndpointChannel withRoom(Librdmacm rdmacm) {
-    LOCK.lock();
-    try {
+    try (var _ = LOCK.hold()) {
       EndpointChannel channel =
           ALL.stream()
               .filter(c -> c.rdmacm == rdmacm && c.count < ENDPOINTS)
@@ -71,8 +70,6 @@ final class EndpointChannel {
               .orElseGet(() -> open(rdmacm));
       channel.count++;
       return channel;
-    } finally {
-      LOCK.unlock();
     }
   }
 
@@ -130,11 +127,8 @@ final class EndpointChannel {
   }
 
   private void retire() {
-    LOCK.lock();
-    try {
+    try (var _ = LOCK.hold()) {
       ALL.remove(this);
-    } finally {
-      LOCK.unlock();
     }
   }
 
@@ -149,15 +143,12 @@ final class EndpointChannel {
 
   private void release() {
     boolean last;
-    LOCK.lock();
-    try {
+    try (var _ = LOCK.hold()) {
       count--;
       last = count == 0;
       if (last) {
         ALL.remove(this);
       }
-    } finally {
-      LOCK.unlock();
     }
     if (last) {
       events.close();

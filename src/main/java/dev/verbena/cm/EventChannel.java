@@ -132,8 +132,7 @@ public final class EventChannel extends Resource {
    * @throws IllegalStateException if the channel is closed
    */
   public @Nullable ConnectionEvent poll() {
-    channel.reading().lock();
-    try {
+    try (var _ = channel.reading().hold()) {
       core.requireOpen();
       ConnectionEvent event;
       do {
@@ -146,8 +145,6 @@ public final class EventChannel extends Resource {
         boolean _ = ServiceLoop.attempt(() -> Contexts.releaseRemoved(channel.rdmacm()));
       }
       return event;
-    } finally {
-      channel.reading().unlock();
     }
   }
 
@@ -254,27 +251,21 @@ public final class EventChannel extends Resource {
   }
 
   private Readiness readiness() {
-    channel.reading().lock();
-    try {
+    try (var _ = channel.reading().hold()) {
       core.requireOpen();
       if (readiness == null) {
         readiness = Readiness.of(descriptor, toString());
       }
       return readiness;
-    } finally {
-      channel.reading().unlock();
     }
   }
 
   private void endWaits() {
-    channel.reading().lock();
-    try {
+    try (var _ = channel.reading().hold()) {
       if (readiness != null) {
         readiness.close();
         readiness = null; // Created again if closing fails.
       }
-    } finally {
-      channel.reading().unlock();
     }
   }
 

@@ -7,13 +7,13 @@ import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -56,7 +56,7 @@ public final class Listener implements AutoCloseable {
    * Held until a request has left the channel of the listener: no other thread may read a later
    * event of the request before.
    */
-  private final ReentrantLock handingOver = new ReentrantLock();
+  private final ScopedLock handingOver = new ScopedLock();
 
   /** The event that ended the listening, or null. */
   private volatile @Nullable ConnectionEvent removal;
@@ -143,8 +143,7 @@ public final class Listener implements AutoCloseable {
    * @throws IllegalStateException if the listener is closed
    */
   public @Nullable Endpoint poll() {
-    handingOver.lock();
-    try {
+    try (var _ = handingOver.hold()) {
       ConnectionEvent event;
       do {
         requireDevice();
@@ -159,8 +158,6 @@ public final class Listener implements AutoCloseable {
       }
       connections.opened();
       return Endpoint.requested(event, connections::closed);
-    } finally {
-      handingOver.unlock();
     }
   }
 

@@ -1,9 +1,9 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.Librdmacm;
+import dev.verbena.internal.time.ScopedLock;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 final class NativeChannel {
   private final Librdmacm rdmacm;
   private final long address;
-  private final ReentrantLock reading = new ReentrantLock();
+  private final ScopedLock reading = new ScopedLock();
   private final Map<Long, Object> ids = new ConcurrentHashMap<>();
 
   NativeChannel(Librdmacm rdmacm, long address) {
@@ -29,7 +29,7 @@ final class NativeChannel {
     return address;
   }
 
-  ReentrantLock reading() {
+  ScopedLock reading() {
     return reading;
   }
 
@@ -48,11 +48,8 @@ final class NativeChannel {
   }
 
   void destroy() {
-    reading.lock();
-    try {
+    try (var _ = reading.hold()) {
       rdmacm.rdma_destroy_event_channel(address);
-    } finally {
-      reading.unlock();
     }
   }
 }

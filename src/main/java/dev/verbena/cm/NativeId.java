@@ -10,7 +10,6 @@ import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Resource;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -292,15 +291,12 @@ final class NativeId {
       action.run();
       return true;
     }
-    supposed.reading().lock();
-    try {
+    try (var _ = supposed.reading().hold()) {
       if (supposed != channel) {
         return false;
       }
       action.run();
       return true;
-    } finally {
-      supposed.reading().unlock();
     }
   }
 
@@ -345,16 +341,12 @@ final class NativeId {
       whileNobodyReads(other, one, action);
       return;
     }
-    ReentrantLock first = one.reading();
-    first.lock();
-    try {
+    try (var _ = one.reading().hold()) {
       if (other == null) {
         action.run();
       } else {
         whileNobodyReads(other, null, action);
       }
-    } finally {
-      first.unlock();
     }
   }
 

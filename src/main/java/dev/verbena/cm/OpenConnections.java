@@ -1,13 +1,13 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 
 /** The number of a listener's connection requests and connections that are open. */
 final class OpenConnections {
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
   private final Condition noneLeft = lock.newCondition();
 
   /** Guarded by the lock. */
@@ -22,23 +22,17 @@ final class OpenConnections {
   }
 
   private void change(int by) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       count += by;
       if (count == 0) {
         noneLeft.signalAll();
       }
-    } finally {
-      lock.unlock();
     }
   }
 
   int count() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       return count;
-    } finally {
-      lock.unlock();
     }
   }
 

@@ -1,8 +1,8 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -12,7 +12,7 @@ final class Receiving {
   private final Inbox inbox;
   private final Sending sending;
   private final ConnectionEnd end;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
 
   Receiving(String connection, Inbox inbox, Sending sending, ConnectionEnd end) {
     this.connection = connection;
@@ -22,7 +22,7 @@ final class Receiving {
   }
 
   /** Held by the thread that receives. */
-  ReentrantLock lock() {
+  ScopedLock lock() {
     return lock;
   }
 
@@ -35,15 +35,13 @@ final class Receiving {
     if (!Time.tryLock(lock, deadline.remainingNanos())) {
       throw deadline.missedBy("receiving over " + connection);
     }
-    try {
+    try (lock) {
       if (!awaitMessage(deadline)) {
         return ended;
       }
       T taken = taking.apply(inbox.message()); // If this throws, the message is not lost.
       inbox.release();
       return taken;
-    } finally {
-      lock.unlock();
     }
   }
 

@@ -5,6 +5,7 @@ import dev.verbena.RdmaTimeoutException;
 import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.verbs.Completions;
@@ -21,7 +22,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -67,11 +67,11 @@ public final class RequestClient implements AutoCloseable {
   private final RequestSlot[] slots;
   private final int[] free;
   private int freeCount;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
   private final Condition freed = lock.newCondition();
 
   /** Held by the thread that reads completions. */
-  private final ReentrantLock reading = new ReentrantLock();
+  private final ScopedLock reading = new ScopedLock();
 
   /** How many requests completed; changes under the lock. */
   private volatile long completed;
@@ -319,13 +319,10 @@ public final class RequestClient implements AutoCloseable {
     long left = Math.max(1, nanos); // Late answers may be there, unread: looks once in any case.
     while (true) {
       end.requireNone();
-      lock.lock();
-      try {
+      try (var _ = lock.hold()) {
         if (freeCount > 0) {
           return slots[free[--freeCount]];
         }
-      } finally {
-        lock.unlock();
       }
       if (left <= 0) {
         throw new RdmaTimeoutException(
@@ -414,14 +411,11 @@ public final class RequestClient implements AutoCloseable {
 
   /** Leaves a slot to its late answer. */
   private void abandon(RequestSlot slot) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       slot.waiter = null;
       if (!slot.answerIsDue) {
         releaseLocked(slot);
       }
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -434,12 +428,9 @@ public final class RequestClient implements AutoCloseable {
   }
 
   private void release(RequestSlot slot) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       slot.waiter = null;
       releaseLocked(slot);
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -487,8 +478,7 @@ public final class RequestClient implements AutoCloseable {
         endAll(null);
         return;
       }
-      lock.lock();
-      try {
+      try (var _ = lock.hold()) {
         long id = completions.id(i);
         completed++;
         if (id == PROBE) {
@@ -499,8 +489,6 @@ public final class RequestClient implements AutoCloseable {
         } else {
           arrived((int) id, completions.byteLength(i));
         }
-      } finally {
-        lock.unlock();
       }
     }
   }
@@ -509,8 +497,7 @@ public final class RequestClient implements AutoCloseable {
   @SuppressWarnings("ReferenceEquality")
   private void endReading() {
     reading.unlock();
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       for (RequestSlot slot : slots) {
         Thread waiter = slot.waiter;
         if (waiter != null && !slot.isAnswered && waiter != Thread.currentThread()) {
@@ -518,8 +505,6 @@ public final class RequestClient implements AutoCloseable {
           return;
         }
       }
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -599,8 +584,7 @@ public final class RequestClient implements AutoCloseable {
    */
   private boolean requireAnswer(Duration silent, Duration limit) throws InterruptedException {
     boolean _ = tryRead(0);
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (end.isKnown()) {
         return true;
       }
@@ -611,8 +595,6 @@ public final class RequestClient implements AutoCloseable {
         isProbed = queues.post(RequestFrame.emptyWrite(PROBE));
         return true;
       }
-    } finally {
-      lock.unlock();
     }
     if (silent.compareTo(limit) >= 0) {
       end.endBySilence(
@@ -627,8 +609,7 @@ public final class RequestClient implements AutoCloseable {
   /** Gives up the futures whose time is over, and those that were cancelled. */
   private void expire() {
     long now = Time.now();
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       for (RequestSlot slot : slots) {
         CompletableFuture<byte[]> future = slot.future;
         if (future != null && (future.isDone() || now - slot.deadline >= 0)) {
@@ -640,8 +621,6 @@ public final class RequestClient implements AutoCloseable {
           endFuture(slot);
         }
       }
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -649,8 +628,7 @@ public final class RequestClient implements AutoCloseable {
 
   /** Ends all calls with a reason, or with that of the connection. */
   private void endAll(@Nullable Throwable reason) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       freed.signalAll();
       for (RequestSlot slot : slots) {
         LockSupport.unpark(slot.waiter);
@@ -663,8 +641,6 @@ public final class RequestClient implements AutoCloseable {
           endFuture(slot);
         }
       }
-    } finally {
-      lock.unlock();
     }
   }
 

@@ -5,6 +5,7 @@ import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.util.QueuePairMap;
@@ -28,7 +29,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -123,7 +123,7 @@ public final class RequestServer implements AutoCloseable {
   private final Unclosed unclosed = new Unclosed();
 
   /** Held by {@link #run}. */
-  private final ReentrantLock running = new ReentrantLock();
+  private final ScopedLock running = new ScopedLock();
 
   /** The interval in nanoseconds, or 0; and when silent clients were asked, guarded by running. */
   private final long keepAlive;
@@ -372,7 +372,7 @@ public final class RequestServer implements AutoCloseable {
     if (!running.tryLock()) {
       throw new IllegalStateException("another thread runs " + this);
     }
-    try {
+    try (running) {
       while (!closed) {
         ConnectionException end = removal;
         if (end != null) {
@@ -380,8 +380,6 @@ public final class RequestServer implements AutoCloseable {
         }
         turn();
       }
-    } finally {
-      running.unlock();
     }
   }
 

@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.internal.KeepAlive;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.verbs.MemoryRegion;
@@ -10,7 +11,6 @@ import dev.verbena.verbs.RemoteMemory;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.time.Duration;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -22,7 +22,7 @@ final class Sending {
   private final Outbox outbox;
   private final ConnectionEnd end;
   private final int messageSize;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
   private @Nullable KeepAlive keepAlive;
 
   /** The maximum time of an operation. */
@@ -42,7 +42,7 @@ final class Sending {
   }
 
   /** Held by the thread that sends. */
-  ReentrantLock lock() {
+  ScopedLock lock() {
     return lock;
   }
 
@@ -112,12 +112,9 @@ final class Sending {
 
   private long atomic(Outbox.Atomic request) throws InterruptedException {
     Deadline deadline = Deadline.after(timeout);
-    lock("an atomic operation", deadline);
-    try {
+    try (var _ = lock("an atomic operation", deadline)) {
       perform("an atomic operation", () -> outbox.atomic(request), deadline, true);
       return outbox.resultValue();
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -138,12 +135,9 @@ final class Sending {
 
   void awaitPosted() throws InterruptedException {
     Deadline deadline = Deadline.after(timeout);
-    lock("waiting for requests", deadline);
-    try {
+    try (var _ = lock("waiting for requests", deadline)) {
       end.requireOpen();
       requireDone(outbox.awaitAll(deadline), "waiting for requests", deadline);
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -154,8 +148,7 @@ final class Sending {
   /** Posts a request, and waits for its completion if {@code awaited}. */
   private void perform(String doing, Runnable post, Deadline deadline, boolean awaited)
       throws InterruptedException {
-    lock(doing, deadline);
-    try {
+    try (var _ = lock(doing, deadline)) {
       end.requireConnected(doing);
       if (!outbox.awaitRoom(deadline)) {
         throw deadline.missedBy(
@@ -167,15 +160,14 @@ final class Sending {
       if (awaited) {
         requireDone(outbox.awaitAll(deadline), doing, deadline);
       }
-    } finally {
-      lock.unlock();
     }
   }
 
-  private void lock(String doing, Deadline deadline) throws InterruptedException {
+  private ScopedLock lock(String doing, Deadline deadline) throws InterruptedException {
     if (!Time.tryLock(lock, deadline.remainingNanos())) {
       throw deadline.missedBy(doing + " over " + connection);
     }
+    return lock;
   }
 
   /**
@@ -203,11 +195,9 @@ final class Sending {
     if (!Uninterrupted.acquire(lock, deadline::remainingNanos)) {
       return false;
     }
-    try {
+    try (lock) {
       outbox.awaitAll(deadline);
       return true;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -239,7 +229,7 @@ final class Sending {
     if (outbox.failure() != null || end.hasEvent() || !lock.tryLock()) {
       return;
     }
-    try {
+    try (lock) {
       if (!outbox.awaitAll(Deadline.after(Duration.ZERO)) || outbox.failure() != null) {
         return;
       }
@@ -256,8 +246,6 @@ final class Sending {
                         silent.plus(waited).toMillis()),
                 waited));
       }
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -271,15 +259,13 @@ final class Sending {
     if (!end.isMarked() || end.isPeerClosed() || end.hasEvent() || !lock.tryLock()) {
       return;
     }
-    try {
+    try (lock) {
       if (Uninterrupted.await(() -> outbox.awaitRoom(deadline)) && outbox.failure() == null) {
         outbox.sendEndMark();
         Uninterrupted.await(() -> outbox.awaitAll(deadline));
       }
     } catch (RdmaException | IllegalStateException e) {
       // The connection has failed or ended: the peer cannot be notified.
-    } finally {
-      lock.unlock();
     }
   }
 }

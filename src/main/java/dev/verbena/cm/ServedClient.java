@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairCapacity;
@@ -15,7 +16,6 @@ import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
-import java.util.concurrent.locks.ReentrantLock;
 
 /** A client of a server that is connected, or connects. */
 final class ServedClient {
@@ -52,7 +52,7 @@ final class ServedClient {
   private int freeCount;
   private final int[] waiting;
   private int waitingCount;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
 
   private final int messageSize;
 
@@ -124,22 +124,18 @@ final class ServedClient {
 
   /** Takes a place for an answer; -1 if the request must wait for one. */
   int takeAnswerPlace(int receive) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (freeCount == 0) {
         waiting[waitingCount++] = receive;
         return -1;
       }
       return free[--freeCount];
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Frees a place; returns a request that waited for it, or -1. */
   int freeAnswerPlace(int place) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       free[freeCount++] = place;
       if (waitingCount == 0) {
         return -1;
@@ -148,8 +144,6 @@ final class ServedClient {
       waitingCount--;
       System.arraycopy(waiting, 1, waiting, 0, waitingCount);
       return first;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -158,30 +152,24 @@ final class ServedClient {
    * message arrives before that. Returns false if there is none.
    */
   boolean takePlace() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (!hasPlace && !gone && server.tryTakePlace()) {
         hasPlace = true;
         server.endPending(pending);
       }
       return hasPlace;
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Begins a request; returns false if the client has too many, or no place. */
   boolean begin() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (underWay == limit || !takePlace()) {
         return false;
       }
       isHeard = true;
       underWay++;
       return true;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -206,8 +194,7 @@ final class ServedClient {
   }
 
   void read(int receive, RemoteMemory remote, MemoryRegion target) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (gone) {
         throw new IllegalStateException(this + " has ended"); // Nobody would count its end.
       }
@@ -222,21 +209,16 @@ final class ServedClient {
         throw new IllegalStateException(queuePair + " is full of reads");
       }
       reading++;
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Ends an RDMA read; returns false if the client has gone, and its requests with it. */
   boolean endRead() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (!gone) {
         reading--;
       }
       return !gone;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -250,8 +232,7 @@ final class ServedClient {
    */
   void requireAnswer(long now, long answer, boolean isDrained) {
     boolean isSilent = false;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (!hasPlace || isEnding || gone) {
         return;
       }
@@ -262,8 +243,6 @@ final class ServedClient {
         probedAt = now;
       }
       isHeard = false;
-    } finally {
-      lock.unlock();
     }
     if (isSilent) {
       beginEnd();
@@ -271,11 +250,8 @@ final class ServedClient {
   }
 
   void answered() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       isProbed = false;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -285,15 +261,12 @@ final class ServedClient {
    */
   void beginEnd() {
     disconnect();
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (!isEnding) {
         endedAt = Time.now();
         server.ending(this);
       }
       isEnding = true;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -321,15 +294,12 @@ final class ServedClient {
   /** Ends a client whose completions have been read, or are not going to be. */
   void end() {
     int[] dropped;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       gone = true;
       dropped = Arrays.copyOf(waiting, waitingCount);
       underWay -= waitingCount + reading;
       waitingCount = 0;
       reading = 0;
-    } finally {
-      lock.unlock();
     }
     for (int receive : dropped) {
       boolean _ = ServiceLoop.attempt(() -> requests.drop(receive));
@@ -338,14 +308,11 @@ final class ServedClient {
   }
 
   private void destroyIfLast() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (!gone || underWay > 0 || destroyed) {
         return;
       }
       destroyed = true;
-    } finally {
-      lock.unlock();
     }
     server.forget(this);
     if (hasPlace) { // Before the endpoint, for which the close of the server waits.

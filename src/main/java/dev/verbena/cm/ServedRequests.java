@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
@@ -7,7 +8,6 @@ import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,7 +24,7 @@ final class ServedRequests {
   private final SharedReceiveQueue queue;
   private final MemoryRegion requests;
   private final ReceiveList receives;
-  private final ReentrantLock posting = new ReentrantLock();
+  private final ScopedLock posting = new ScopedLock();
 
   /** The receive requests to post, which the queue did not take; guarded by the lock. */
   private final int[] unposted;
@@ -149,14 +149,11 @@ final class ServedRequests {
 
   /** Posts a receive request again, with those that the queue did not take before. */
   void repost(int receive) {
-    posting.lock();
-    try {
+    try (var _ = posting.hold()) {
       unposted[unpostedCount++] = receive;
       while (unpostedCount > 0 && queue.post(receives, unposted[unpostedCount - 1], 1) > 0) {
         unpostedCount--;
       }
-    } finally {
-      posting.unlock();
     }
   }
 }

@@ -9,7 +9,7 @@ import dev.verbena.internal.Provider;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.Readiness;
 import dev.verbena.internal.io.ServiceLoop;
-import java.util.concurrent.locks.ReentrantLock;
+import dev.verbena.internal.time.ScopedLock;
 import java.util.function.Consumer;
 
 /**
@@ -27,7 +27,7 @@ final class CmEvents implements AutoCloseable {
    * has done when it returned an event, the receiver has processed. No other lock of this package
    * is held when it is acquired.
    */
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
 
   private CmEvents(EventChannel channel, Consumer<ConnectionEvent> receiver) {
     this.channel = channel;
@@ -75,11 +75,8 @@ final class CmEvents implements AutoCloseable {
 
   /** Makes the receiver get the pending events; returns when it has processed each. */
   void receivePending() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       boolean _ = ServiceLoop.attempt(this::receiveAll);
-    } finally {
-      lock.unlock();
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.verbena.sockets;
 
 import dev.verbena.internal.Providers;
+import dev.verbena.internal.time.ScopedLock;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ProtocolFamily;
@@ -21,7 +22,6 @@ import java.nio.channels.spi.SelectorProvider;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,7 +37,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   private final Socket socket;
 
   /** Held to bind and to connect. */
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
 
   /** The channel that is used. Written under the lock, as are the fields below. */
   private volatile SocketChannel used;
@@ -159,8 +159,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   @Override
   public SocketChannel bind(@Nullable SocketAddress address) throws IOException {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       requireOpen();
       if (pending != null) {
         throw new ConnectionPendingException();
@@ -175,8 +174,6 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
         tcp.bind(address);
       }
       return this;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -197,8 +194,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   @Override
   public boolean connect(SocketAddress address, long nanos) throws IOException {
     InetSocketAddress target = Addresses.target(Addresses.validated(address, family));
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       requireOpen();
       if (pending != null) {
         throw new ConnectionPendingException();
@@ -207,8 +203,6 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
       }
       HybridConnect connect = new HybridConnect(tcp, rdma, used.equals(tcp), target);
       return isBlocking() ? connectNow(connect, nanos) : begin(connect);
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -261,8 +255,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   @Override
   public boolean finishConnect() throws IOException {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       requireOpen();
       HybridConnect connect = pending;
       if (connect == null) {
@@ -286,8 +279,6 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
         changed();
       }
       return isConnected;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -305,15 +296,12 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   /** Takes the next step if the attempt by RDMA has ended: falls back to TCP if it has failed. */
   private void advance(HybridConnect connect) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (pending == connect && used.equals(rdma) && !connect.continueByRdma()) {
         connect.fallBack();
         used = tcp; // From now on selectors wait for it.
         changed();
       }
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -382,14 +370,11 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   @Override
   protected void implConfigureBlocking(boolean block) throws IOException {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       requireOpen();
       for (SocketChannel channel : channels()) {
         channel.configureBlocking(block);
       }
-    } finally {
-      lock.unlock();
     }
   }
 

@@ -2,6 +2,7 @@ package dev.verbena.sockets;
 
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.io.EpollSet;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.BindException;
@@ -25,7 +26,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,7 +45,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   private final List<EventKey> keys = new CopyOnWriteArrayList<>();
   private final JdkChannel polledTcp;
   private final ServerSocket socket;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
 
   /** The listeners that are used. Both until one is bound; then those that are. */
   private volatile List<ServerSocketChannel> used;
@@ -56,7 +56,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   private volatile boolean isPolled;
 
   /** Held to accept. */
-  private final ReentrantLock acceptLock = new ReentrantLock();
+  private final ScopedLock acceptLock = new ScopedLock();
 
   /** Which of two listeners accepts next; guarded by {@link #acceptLock}. */
   private int turn;
@@ -86,8 +86,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
 
   @Override
   public ServerSocketChannel bind(@Nullable SocketAddress address, int backlog) throws IOException {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       requireOpen();
       if (isBound) {
         throw new AlreadyBoundException();
@@ -95,8 +94,6 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
       bindDecided(
           address == null ? Addresses.wildcard() : Addresses.validated(address, family), backlog);
       isBound = true;
-    } finally {
-      lock.unlock();
     }
     keys.forEach(EventKey::changed);
     return this;
@@ -195,8 +192,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
 
   @Override
   public @Nullable SocketChannel accept(long nanos) throws IOException {
-    acceptLock.lock();
-    try {
+    try (var _ = acceptLock.hold()) {
       requireOpen();
       if (!isBound) {
         throw new NotYetBoundException();
@@ -205,8 +201,6 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
         return isBlocking() ? awaitEither(nanos) : acceptEither();
       }
       return acceptOnly(nanos);
-    } finally {
-      acceptLock.unlock();
     }
   }
 
@@ -291,15 +285,12 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
 
   /** Returns the selector in which to wait for both listeners, opened at the first wait. */
   private Selector waiting() throws IOException {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       requireOpen();
       if (waiting == null) {
         waiting = selectorOfBoth();
       }
       return waiting;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -323,11 +314,8 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   protected void implCloseSelectableChannel() throws IOException {
     keys.forEach(EventKey::attach); // Without the descriptor, before it is closed.
     Selector selector;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       selector = waiting;
-    } finally {
-      lock.unlock();
     }
     try (tcp;
         rdma;
@@ -338,18 +326,14 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
 
   @Override
   protected void implConfigureBlocking(boolean block) throws IOException {
-    acceptLock.lock(); // An accept in progress ends first.
-    lock.lock(); // Binding sets the mode of the listeners, too.
-    try {
+    try (var _ = acceptLock.hold(); // An accept in progress ends first.
+        var _ = lock.hold()) { // Binding sets the mode of the listeners, too.
       requireOpen();
       if (!isPolled) {
         for (ServerSocketChannel listener : used) {
           listener.configureBlocking(block);
         }
       }
-    } finally {
-      lock.unlock();
-      acceptLock.unlock();
     }
   }
 

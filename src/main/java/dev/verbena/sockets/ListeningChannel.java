@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -19,7 +20,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /** A server socket channel that accepts connections of RDMA. */
@@ -30,7 +30,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   private final Options options = Options.ofListener();
   private final @Nullable ProtocolFamily family;
   private final List<EventKey> keys;
-  private final ReentrantLock acceptLock = new ReentrantLock();
+  private final ScopedLock acceptLock = new ScopedLock();
 
   private final Object stateLock = new Object();
 
@@ -113,8 +113,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
 
   @Override
   public @Nullable SocketChannel accept(long nanos) throws IOException {
-    acceptLock.lock();
-    try {
+    try (var _ = acceptLock.hold()) {
       requireOpen();
       if (localAddress() == null) {
         throw new NotYetBoundException();
@@ -143,8 +142,6 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
         var _ = accepted.close(0);
         throw t;
       }
-    } finally {
-      acceptLock.unlock();
     }
   }
 
@@ -193,11 +190,8 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   @Override
   protected void implConfigureBlocking(boolean block) throws IOException {
     // The listener does not block. An accept in progress ends first.
-    acceptLock.lock();
-    try {
+    try (var _ = acceptLock.hold()) {
       requireOpen();
-    } finally {
-      acceptLock.unlock();
     }
   }
 

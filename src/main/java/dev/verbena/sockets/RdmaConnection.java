@@ -10,6 +10,7 @@ import dev.verbena.internal.Providers;
 import dev.verbena.internal.Resolution;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -19,7 +20,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -53,7 +53,7 @@ final class RdmaConnection {
   /** Told of each change that no completion event shows. */
   private volatile Consumer<RdmaConnection> changed;
 
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
   private final Condition change = lock.newCondition();
 
   /** Completed when an orderly end need not wait for anything more. */
@@ -167,8 +167,7 @@ final class RdmaConnection {
 
   /** Begins to connect. */
   void connect(InetSocketAddress address, Sizes wanted) throws IOException {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       state = State.CONNECTING;
       remote = address;
       sizes = wanted;
@@ -177,8 +176,6 @@ final class RdmaConnection {
       throw Failures.ofConnect(e, address);
     } catch (IllegalStateException e) { // The channel of the identifier was closed meanwhile.
       throw Failures.ofConnect(e, address);
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -281,11 +278,8 @@ final class RdmaConnection {
 
   /** Returns whether the connection is established. */
   boolean isEstablished() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       return state == State.ESTABLISHED;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -295,39 +289,30 @@ final class RdmaConnection {
    * @throws IOException if it cannot be
    */
   boolean finish() throws IOException {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (failure != null) {
         throw failure;
       }
       return state == State.ESTABLISHED;
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Returns whether {@link #finish} would return true or throw. */
   boolean isFinished() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       return state == State.ESTABLISHED || state == State.FAILED;
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Waits until the connection is finished or closed, the time is over, or for an interrupt. */
   void await(long nanos) {
     long left = nanos;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       while (state == State.CONNECTING && !isClosing && left > 0) {
         left = Time.await(change, left);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -348,14 +333,11 @@ final class RdmaConnection {
 
   /** Disconnects once; flushes the queue pair. */
   private void disconnect() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (isDisconnected || state != State.ESTABLISHED) {
         return;
       }
       isDisconnected = true;
-    } finally {
-      lock.unlock();
     }
     try {
       id.disconnect();
@@ -374,16 +356,13 @@ final class RdmaConnection {
    */
   CompletableFuture<@Nullable Void> close(long nanos) {
     boolean isOrderly;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (isClosing) {
         return released;
       }
       isClosing = true;
       isOrderly = state == State.ESTABLISHED && nanos > 0;
       change.signalAll();
-    } finally {
-      lock.unlock();
     }
     ClosingConnections.closing(this);
     RdmaStream ending = stream;

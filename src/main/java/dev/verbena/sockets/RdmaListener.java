@@ -8,6 +8,7 @@ import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -16,7 +17,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /** A listener of RDMA CM: accepts the requests of rsockets. */
@@ -32,7 +32,7 @@ final class RdmaListener {
   /** Told when a connection can be accepted. */
   private final Runnable changed;
 
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
   private final Condition change = lock.newCondition();
 
   // Guarded by the lock.
@@ -87,15 +87,12 @@ final class RdmaListener {
     if (event.type() != EventType.CONNECT_REQUEST) {
       return;
     }
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (isClosed || !requests.add(event.id().peerAddress(), event)) {
         reject(event);
       } else {
         acceptWaiting();
       }
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -104,12 +101,9 @@ final class RdmaListener {
     if (!event.id().equals(id)) {
       return; // Of a request that waits; the listener has its own event.
     }
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       failure = Failures.ofAccept(event);
       change.signalAll();
-    } finally {
-      lock.unlock();
     }
     changed.run();
   }
@@ -145,8 +139,7 @@ final class RdmaListener {
 
   private void finished(RdmaConnection connection) {
     boolean isNew;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       HalfOpenRequests.Pending<ConnectionEvent> request = pending.remove(connection);
       isNew = request != null;
       if (isNew && connection.isEstablished() && !isClosed) {
@@ -159,8 +152,6 @@ final class RdmaListener {
         requests.end(request);
         acceptWaiting();
       }
-    } finally {
-      lock.unlock();
     }
     if (isNew) {
       changed.run();
@@ -173,8 +164,7 @@ final class RdmaListener {
    * @throws IOException if there is none, and can be none any more
    */
   @Nullable RdmaConnection accept() throws IOException {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       RdmaConnection next = established.poll();
       if (next == null && failure != null) {
         throw failure;
@@ -183,54 +173,40 @@ final class RdmaListener {
         acceptWaiting();
       }
       return next;
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Returns whether {@link #accept} would return a connection or throw. */
   boolean isAcceptable() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       return !established.isEmpty() || failure != null;
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Returns whether {@link #accept} would throw. */
   boolean hasEnded() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       return established.isEmpty() && failure != null;
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Waits until there is a connection, the time is over, for the close or an interrupt. */
   void await(long nanos) {
     long left = nanos;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       while (established.isEmpty() && failure == null && !isClosed && left > 0) {
         left = Time.await(change, left);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } finally {
-      lock.unlock();
     }
   }
 
   @Override
   public String toString() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       return "listener at %s: %d established, %s"
           .formatted(id.localAddress(), established.size(), requests);
-    } finally {
-      lock.unlock();
     }
   }
 

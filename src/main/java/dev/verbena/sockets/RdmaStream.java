@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.cm.ConnectionId;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import dev.verbena.verbs.ProtectionDomain;
 import java.io.IOException;
@@ -12,7 +13,6 @@ import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -80,7 +80,7 @@ final class RdmaStream {
   /** Is called at each change that no completion event shows. */
   private final Runnable changed;
 
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
 
   // All that follows is guarded by the lock.
 
@@ -152,13 +152,10 @@ final class RdmaStream {
 
   /** Sets what the peer has told of itself. */
   void begin(ConnectionData data) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       grants.begin(data);
       output.begin(data);
       areas.begin(data.areas());
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -167,21 +164,15 @@ final class RdmaStream {
    * closed, or about to be.
    */
   int descriptor() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       return state.isReleased() ? -1 : events.descriptor();
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Sets what must be done before the descriptor is closed. */
   void beforeRelease(Runnable action) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       beforeRelease = action;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -195,8 +186,7 @@ final class RdmaStream {
    */
   int receive(ByteBuffer buffer) throws IOException {
     int count;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (input.available() == 0) {
         boolean _ = protocol.process();
       }
@@ -209,37 +199,33 @@ final class RdmaStream {
       }
       input.beginReading(count);
       copying.enter();
-    } finally {
-      lock.unlock();
     }
     boolean isCopied = false;
     try {
       input.copyTo(buffer, count);
       isCopied = true;
     } finally {
-      lock.lock();
-      try {
-        copying.leave();
-        input.endReading(isCopied ? count : 0);
-        if (state.isInputShut()) {
-          input.discard();
-        }
-        protocol.giveCredits();
-      } finally {
-        lock.unlock();
-      }
+      endReceiving(isCopied ? count : 0);
     }
     return count;
   }
 
+  private void endReceiving(int count) {
+    try (var _ = lock.hold()) {
+      copying.leave();
+      input.endReading(count);
+      if (state.isInputShut()) {
+        input.discard();
+      }
+      protocol.giveCredits();
+    }
+  }
+
   /** Returns the number of bytes that can be received without waiting. */
   int available() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       boolean _ = protocol.process();
       return input.available();
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -282,16 +268,13 @@ final class RdmaStream {
   }
 
   private StreamMemory.Target findArea(long offset) throws IOException {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       state.requireWritable();
       if (offset < 0 || !memory.find(offset, area)) {
         throw new SocketException(
             "the peer has mapped no memory at the offset " + offset + ", or not told it yet");
       }
       return area;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -299,8 +282,7 @@ final class RdmaStream {
   private int sendOnce(ByteBuffer buffer, int most, StreamMemory.@Nullable Target mapped)
       throws IOException {
     int count;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (state.isClosing()) {
         return 0;
       }
@@ -321,8 +303,6 @@ final class RdmaStream {
       }
       count = output.contiguous(count);
       copying.enter();
-    } finally {
-      lock.unlock();
     }
     boolean isCopied = false;
     try {
@@ -356,22 +336,16 @@ final class RdmaStream {
 
   /** Lets the peer write to memory, of which it is told with the next data. */
   void map(MemorySegment segment, long offset) throws IOException {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       state.requireWritable();
       areas.add(segment, offset);
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Ends the access of the peer to memory. */
   void unmap(MemorySegment segment) throws IOException {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       areas.remove(segment);
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -379,12 +353,9 @@ final class RdmaStream {
 
   /** The pending events of RDMA CM were received. Unless one has ended the stream, it fails. */
   void endFlushed() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       boolean _ = protocol.process(); // A completion may have the cause.
       state.endFlushed();
-    } finally {
-      lock.unlock();
     }
     events.wake(); // No further completion need follow.
   }
@@ -395,12 +366,9 @@ final class RdmaStream {
    * @return whether the connection has not ended
    */
   boolean keepAlive() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       protocol.keepAlive();
       return !state.hasEnded();
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -408,8 +376,7 @@ final class RdmaStream {
 
   /** Returns which of the operations would not wait now; arms the queues for the others. */
   int ready(int operations) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       boolean hasMore;
       int ready;
       do {
@@ -419,8 +386,6 @@ final class RdmaStream {
           && !state.isReleased()
           && (protocol.arm((operations & ~ready & SEND) != 0) || hasMore));
       return ready;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -499,26 +464,20 @@ final class RdmaStream {
 
   /** Makes the stream read its end from now on. Data that comes is discarded. */
   void shutInput() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       state.shutInput();
       input.discard();
       protocol.giveCredits();
-    } finally {
-      lock.unlock();
     }
     sendPending();
   }
 
   /** Tells the peer that no data follows, as soon as a control message can be sent. */
   void shutOutput() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       state.shutOutput();
       control.setPending(
           state.isInputEnded() ? RsocketMessage.DISCONNECT : RsocketMessage.SHUTDOWN);
-    } finally {
-      lock.unlock();
     }
     sendPending();
   }
@@ -530,8 +489,7 @@ final class RdmaStream {
   private void sendPending() {
     readEvents();
     events.wake(); // First: this also ends an earlier wait for the acknowledgement.
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       boolean hasMore;
       do {
         hasMore = protocol.process();
@@ -543,8 +501,6 @@ final class RdmaStream {
         }
       } while (protocol.arm(true) || hasMore);
       events.whenReadable(this::sendLater);
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -561,8 +517,7 @@ final class RdmaStream {
    * @param isOrderly whether the peer ended before the connection was established there
    */
   void disconnected(boolean isOrderly) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (!state.isReleased()) {
         protocol.processAll();
         if (state.isInputEnded() || isOrderly) {
@@ -572,20 +527,15 @@ final class RdmaStream {
           state.fail(RESET);
         }
       }
-    } finally {
-      lock.unlock();
     }
     events.wake();
   }
 
   /** No request is flushed: the queue pair could not be modified, or has no device any more. */
   void notFlushed() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       protocol.processAll();
       state.drain();
-    } finally {
-      lock.unlock();
     }
     events.wake();
   }
@@ -599,8 +549,7 @@ final class RdmaStream {
    */
   boolean beginClose(boolean isAbort) {
     boolean isOrderly;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       protocol.processAll();
       isOrderly = !isAbort && (state.isInputShut() || !input.hasUnread());
       state.close();
@@ -609,8 +558,6 @@ final class RdmaStream {
       } else {
         control.dropPending();
       }
-    } finally {
-      lock.unlock();
     }
     events.wake();
     return isOrderly;
@@ -623,8 +570,7 @@ final class RdmaStream {
    * @return whether the peer's device has acknowledged all data, or the connection has ended
    */
   boolean continueClose(Runnable again) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       boolean hasMore;
       readEvents();
       do {
@@ -635,19 +581,14 @@ final class RdmaStream {
       } while (protocol.arm(true) || hasMore);
       events.whenReadable(again);
       return false;
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Destroys the queue pair with its identifier, and frees the memory. */
   void release(ConnectionId id) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       state.close();
       state.disconnect();
-    } finally {
-      lock.unlock();
     }
     life.close();
     try (memory;
@@ -664,15 +605,12 @@ final class RdmaStream {
    */
   private void stop() {
     Runnable last;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       state.fail(new IllegalStateException("an object of its device was closed"));
       state.release();
       events.signal();
       copying.awaitNone(LONGEST_COPY);
       last = beforeRelease;
-    } finally {
-      lock.unlock();
     }
     events.stop();
     last.run();

@@ -1,6 +1,7 @@
 package dev.verbena.sockets;
 
 import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -20,7 +21,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,8 +35,8 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
   private static final int GATHERED = 1 << 16;
 
   private final StreamConnection connection;
-  private final ReentrantLock readLock = new ReentrantLock();
-  private final ReentrantLock writeLock = new ReentrantLock();
+  private final ScopedLock readLock = new ScopedLock();
+  private final ScopedLock writeLock = new ScopedLock();
 
   /** Set once several buffers, or a file, were written; guarded by the write lock. */
   private @Nullable ByteBuffer gathered;
@@ -122,8 +122,7 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
       int length,
       long nanos)
       throws IOException {
-    readLock.lock();
-    try {
+    try (var _ = readLock.hold()) {
       connection.requireConnected();
       boolean isBlocking = isBlocking();
       long count = UNAVAILABLE;
@@ -141,8 +140,6 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
         }
       }
       return available(count);
-    } finally {
-      readLock.unlock();
     }
   }
 
@@ -231,8 +228,7 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
       boolean isMapped,
       long mappedAt)
       throws IOException {
-    writeLock.lock();
-    try {
+    try (var _ = writeLock.hold()) {
       connection.requireConnected();
       if (connection.isOutputShut()) {
         throw new ClosedChannelException();
@@ -253,8 +249,6 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
         }
       }
       return available(count);
-    } finally {
-      writeLock.unlock();
     }
   }
 
@@ -342,49 +336,31 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
   @Override
   public long transferFrom(FileChannel source, long position, long count) throws IOException {
     FileTransfers.requireRange(source, position, count);
-    writeLock.lock();
-    try {
+    try (var _ = writeLock.hold()) {
       connection.requireConnected();
       return FileTransfers.from(source, position, count, gathered(), this::write);
-    } finally {
-      writeLock.unlock();
     }
   }
 
   @Override
   public long transferTo(FileChannel target, long position, long count) throws IOException {
     FileTransfers.requireRange(target, position, count);
-    readLock.lock();
-    try {
+    try (var _ = readLock.hold()) {
       connection.requireConnected();
       if (scattered == null) {
         scattered = ByteBuffer.allocateDirect(GATHERED);
       }
       return FileTransfers.to(target, position, count, scattered, this::read);
-    } finally {
-      readLock.unlock();
     }
   }
 
   // Connecting
 
-  private void lockBoth() {
-    readLock.lock();
-    writeLock.lock();
-  }
-
-  private void unlockBoth() {
-    writeLock.unlock();
-    readLock.unlock();
-  }
-
   @Override
   public SocketChannel bind(@Nullable SocketAddress address) throws IOException {
-    lockBoth();
-    try {
+    try (var _ = readLock.hold();
+        var _ = writeLock.hold()) {
       connection.bind(address);
-    } finally {
-      unlockBoth();
     }
     return this;
   }
@@ -397,11 +373,9 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
   @Override
   public boolean connect(SocketAddress address, long nanos) throws IOException {
     InetSocketAddress target = connection.target(address);
-    lockBoth();
-    try {
+    try (var _ = readLock.hold();
+        var _ = writeLock.hold()) {
       return connect(target, nanos);
-    } finally {
-      unlockBoth();
     }
   }
 
@@ -416,16 +390,14 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
    * @throws SocketTimeoutException if the time has passed; the channel is closed
    */
   boolean finishConnect(long nanos) throws IOException {
-    lockBoth();
-    try {
+    try (var _ = readLock.hold();
+        var _ = writeLock.hold()) {
       connection.requireOpen();
       if (isConnected()) {
         return true;
       }
       connection.requirePending();
       return connect(null, nanos);
-    } finally {
-      unlockBoth();
     }
   }
 
@@ -522,11 +494,9 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
   @Override
   protected void implConfigureBlocking(boolean block) throws IOException {
     // The stream does not block. Reads and writes in progress end first.
-    lockBoth();
-    try {
+    try (var _ = readLock.hold();
+        var _ = writeLock.hold()) {
       connection.requireOpen();
-    } finally {
-      unlockBoth();
     }
   }
 

@@ -2,9 +2,9 @@ package dev.verbena.sockets;
 
 import dev.verbena.internal.SharedWait;
 import dev.verbena.internal.io.Readiness;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The completion events of a stream, and the threads that wait for them. One thread waits for the
@@ -16,14 +16,14 @@ final class StreamEvents {
   private final CompletionQueue sends;
   private final CompletionQueue receives;
   private final int descriptor;
-  private final ReentrantLock lock;
+  private final ScopedLock lock;
   private final SharedWait wait;
   private Readiness readiness;
   private boolean isReceiveArmed;
   private boolean isSendArmed;
   private boolean isStopped;
 
-  StreamEvents(StreamQueues queues, ReentrantLock lock) {
+  StreamEvents(StreamQueues queues, ScopedLock lock) {
     channel = queues.channel();
     sends = queues.sends();
     receives = queues.receives();
@@ -99,28 +99,22 @@ final class StreamEvents {
   /** Makes all threads that wait examine the stream again. The lock is not held. */
   void wake() {
     Readiness old;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       signal();
       if (!wait.isAwaited() || isStopped) {
         return;
       }
       old = readiness;
       readiness = Readiness.of(descriptor, channel.toString());
-    } finally {
-      lock.unlock();
     }
     old.close();
   }
 
   /** Ends all waits, before the queues are destroyed. The lock is not held. */
   void stop() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       isStopped = true;
       signal();
-    } finally {
-      lock.unlock();
     }
     readiness.close();
   }

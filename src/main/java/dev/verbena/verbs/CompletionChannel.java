@@ -8,6 +8,7 @@ import dev.verbena.internal.foreign.Segments;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.EventReader;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.raw.ibv_comp_channel;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -15,7 +16,6 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,7 +53,7 @@ public final class CompletionChannel extends Resource {
   private final MemorySegment event = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 2);
   private volatile CompletionEvents[] queues = {};
 
-  private final ReentrantLock waiting = new ReentrantLock();
+  private final ScopedLock waiting = new ScopedLock();
   private final SharedWait wait = new SharedWait(waiting);
 
   private CompletionChannel(Context context, Core core) {
@@ -175,11 +175,8 @@ public final class CompletionChannel extends Resource {
   /** Makes all threads that wait check again what they wait for. */
   void endWaits() {
     events.stop();
-    waiting.lock();
-    try {
+    try (var _ = waiting.hold()) {
       wait.signal(); // Those that wait for the thread that reads.
-    } finally {
-      waiting.unlock();
     }
   }
 

@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Codes;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.internal.life.EventReader;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.raw.ibv_async_event;
 import dev.verbena.values.AsyncEventType;
 import java.lang.foreign.Arena;
@@ -16,7 +17,6 @@ import java.util.Deque;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,7 +47,7 @@ final class DeviceEvents {
 
   private final Context context;
   private final EventReader<Event> events;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
   private final Deque<Event> kept = new ArrayDeque<>();
 
   /** Whether the program reads the events. */
@@ -215,16 +215,13 @@ final class DeviceEvents {
    */
   private @Nullable Event next() {
     context.core.requireOpen();
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       handled = true;
       Event next = kept.poll();
       while (next != null && isGone(next)) {
         next = kept.poll(); // The kernel, too, removes the events of what is destroyed.
       }
       return next;
-    } finally {
-      lock.unlock();
     }
   }
 

@@ -2,7 +2,7 @@ package dev.verbena.verbs;
 
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.io.FileDescriptors;
-import java.util.concurrent.locks.ReentrantLock;
+import dev.verbena.internal.time.ScopedLock;
 import java.util.function.IntToLongFunction;
 
 /**
@@ -22,7 +22,7 @@ public final class DmaBuf implements AutoCloseable {
   private static final int CLOSED = -1;
 
   /** Not a monitor: a registration, which may take long, must not pin a virtual thread. */
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
 
   private int descriptor;
 
@@ -53,14 +53,11 @@ public final class DmaBuf implements AutoCloseable {
 
   /** Calls a function with the descriptor, which is not closed meanwhile. */
   long whileOpen(IntToLongFunction function) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (descriptor == CLOSED) {
         throw new IllegalStateException("the DMA buffer is closed");
       }
       return function.applyAsLong(descriptor);
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -71,15 +68,12 @@ public final class DmaBuf implements AutoCloseable {
    */
   @Override
   public void close() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       int open = descriptor;
       descriptor = CLOSED;
       if (open != CLOSED) {
         FileDescriptors.close(open);
       }
-    } finally {
-      lock.unlock();
     }
   }
 

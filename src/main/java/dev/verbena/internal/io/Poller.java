@@ -3,6 +3,7 @@ package dev.verbena.internal.io;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Libc;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Simulated;
 import dev.verbena.internal.time.Time;
 import java.lang.foreign.Arena;
@@ -13,7 +14,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * A thread that waits in epoll_wait(2) for all threads that are parked until a descriptor is
@@ -64,7 +64,7 @@ final class Poller implements Simulated.Source {
   private final int epoll;
   private final MemorySegment events =
       Arena.global().allocate(CAPACITY * EpollEvents.SIZE, Long.BYTES);
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
   private final Map<Integer, List<Waiter>> waiters = new HashMap<>();
 
   private Poller(int epoll) {
@@ -115,11 +115,8 @@ final class Poller implements Simulated.Source {
   /** Wakes all waiters after a failure, which may have lost reports. */
   private void wakeEverybody() {
     List<Integer> descriptors;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       descriptors = List.copyOf(waiters.keySet());
-    } finally {
-      lock.unlock();
     }
     descriptors.forEach(this::wakeAll);
   }
@@ -130,11 +127,8 @@ final class Poller implements Simulated.Source {
    */
   private void wakeAll(int descriptor) {
     List<Waiter> all;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       all = waiters.remove(descriptor);
-    } finally {
-      lock.unlock();
     }
     if (all != null) {
       for (Waiter waiter : all) {
@@ -159,11 +153,8 @@ final class Poller implements Simulated.Source {
 
   /** Removes a waiter that does not wait any more. */
   void remove(int descriptor, Waiter waiter) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       removeLocked(descriptor, waiter);
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -177,8 +168,7 @@ final class Poller implements Simulated.Source {
   /** Wakes all waiters of one object, and removes the descriptor if it has no other waiters. */
   void close(int descriptor, Readiness wait) {
     List<Waiter> woken = List.of();
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       List<Waiter> all = waiters.get(descriptor);
       if (all != null) {
         woken = all.stream().filter(waiter -> waiter.wait == wait).toList();
@@ -189,8 +179,6 @@ final class Poller implements Simulated.Source {
         // It may not have been added, or may be closed already; both are fine.
         Libc.epoll_ctl(epoll, Libc.EPOLL_CTL_DEL, descriptor, 0);
       }
-    } finally {
-      lock.unlock();
     }
     woken.forEach(Waiter::wake);
   }

@@ -1,6 +1,7 @@
 package dev.verbena.internal.io;
 
 import dev.verbena.internal.foreign.Libc;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import dev.verbena.internal.time.Uninterrupted;
 import java.lang.foreign.Arena;
@@ -12,7 +13,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Waits until a file descriptor is readable. Any number of threads may wait; all wake up when it is
@@ -47,7 +47,7 @@ public final class Readiness implements AutoCloseable {
    */
   private final MemorySegment pollfd = Arena.ofAuto().allocate(Long.BYTES, Long.BYTES);
 
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
   private final Condition left = lock.newCondition();
 
   /** The threads in {@link #await}; guarded by the lock. */
@@ -139,26 +139,20 @@ public final class Readiness implements AutoCloseable {
 
   /** Enters; returns false if this is closed. */
   boolean enter() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (closed) {
         return false;
       }
       inside.add(Thread.currentThread());
       return true;
-    } finally {
-      lock.unlock();
     }
   }
 
   /** Leaves, after this thread has entered. */
   void leave() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       inside.remove(Thread.currentThread());
       left.signalAll();
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -231,20 +225,14 @@ public final class Readiness implements AutoCloseable {
 
   /** Closes; waits for other threads at most so long. */
   void close(Duration limit) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       closed = true;
-    } finally {
-      lock.unlock();
     }
     if (parked) {
       Poller.get().close(descriptor, this);
     }
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       awaitNobodyInside(limit.toNanos());
-    } finally {
-      lock.unlock();
     }
   }
 

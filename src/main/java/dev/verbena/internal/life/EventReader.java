@@ -4,10 +4,10 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.io.Readiness;
 import dev.verbena.internal.jfr.FlightEvents;
+import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /**
@@ -23,7 +23,7 @@ public final class EventReader<E> {
   private final Core owner;
   private final int descriptor;
   private final Supplier<E> reader;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final ScopedLock lock = new ScopedLock();
   private Readiness wait;
 
   /**
@@ -40,16 +40,13 @@ public final class EventReader<E> {
 
   /** Returns the next event without waiting, or null. */
   public E poll() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       Readiness file = readiness();
       E event = null;
       while (event == null && file.isReadable()) {
         event = read();
       }
       return event;
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -108,11 +105,8 @@ public final class EventReader<E> {
    * owner is closed before.
    */
   public void whenReadable(Runnable action) {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       readiness().whenReadable(action);
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -123,12 +117,9 @@ public final class EventReader<E> {
    */
   public void awaitReadable(Core concerned, long nanos) throws InterruptedException {
     Readiness file;
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       file = readiness();
       concerned.requireNotClosing(); // Or its stop may have been before this wait.
-    } finally {
-      lock.unlock();
     }
     file.await(nanos);
   }
@@ -146,14 +137,11 @@ public final class EventReader<E> {
    * Ends the waits of all threads; called when closing of the owner, or of another object, begins.
    */
   public void stop() {
-    lock.lock();
-    try {
+    try (var _ = lock.hold()) {
       if (wait != null) {
         wait.close();
         wait = null; // Created again for the next wait.
       }
-    } finally {
-      lock.unlock();
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The clock of the library, and its waits that end with the time. */
+/** The clock of the library, its waits that end with the time, and its locks. */
 @NullMarked
 package dev.verbena.internal.time;
 
