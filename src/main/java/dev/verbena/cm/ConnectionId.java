@@ -1,9 +1,9 @@
 package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.Arguments;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.RdmaCma;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.SocketAddresses;
@@ -277,7 +277,7 @@ public final class ConnectionId extends Resource {
    * @param backlog the maximum number of pending requests; 0 for the kernel's default
    */
   public void listen(int backlog) {
-    Arguments.range("backlog", backlog, 0, Integer.MAX_VALUE);
+    Ranges.range("backlog", backlog, 0, Integer.MAX_VALUE);
     try {
       nativeId.call((rdmacm, id) -> rdmacm.rdma_listen(id, backlog));
     } catch (VerbsException e) {

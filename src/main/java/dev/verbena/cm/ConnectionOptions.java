@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.Arguments;
+import dev.verbena.internal.Ranges;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.values.AckTimeout;
 import java.lang.foreign.Arena;
@@ -23,7 +23,7 @@ public final class ConnectionOptions {
    * @return this
    */
   public ConnectionOptions typeOfService(int value) {
-    return setByte(rdma_h.RDMA_OPTION_ID_TOS(), Arguments.range("type of service", value, 0, 255));
+    return setByte(rdma_h.RDMA_OPTION_ID_TOS(), Ranges.range("type of service", value, 0, 255));
   }
 
   /**

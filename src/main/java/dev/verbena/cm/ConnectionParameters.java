@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.Arguments;
+import dev.verbena.internal.Ranges;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
@@ -76,7 +76,7 @@ public final class ConnectionParameters {
   }
 
   private static int depth(String what, int depth) {
-    return Arguments.range(what, depth, 0, MAXIMUM);
+    return Ranges.range(what, depth, 0, MAXIMUM);
   }
 
   /**
@@ -125,7 +125,7 @@ public final class ConnectionParameters {
    *     unlimited on Soft-RoCE if it is 7
    */
   public ConnectionParameters withRetryCount(int count) {
-    return with(v -> v.retryCount = Arguments.range("retry count", count, 0, 7));
+    return with(v -> v.retryCount = Ranges.range("retry count", count, 0, 7));
   }
 
   /**
@@ -135,7 +135,7 @@ public final class ConnectionParameters {
    *     to 7, where 7 is unlimited
    */
   public ConnectionParameters withRnrRetryCount(int count) {
-    return with(v -> v.rnrRetryCount = Arguments.range("RNR retry count", count, 0, 7));
+    return with(v -> v.rnrRetryCount = Ranges.range("RNR retry count", count, 0, 7));
   }
 
   /**

@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import dev.verbena.internal.Arguments;
+import dev.verbena.internal.Ranges;
 import dev.verbena.values.AckTimeout;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -67,7 +67,7 @@ public final class ConnectionSettings {
    * @param size the size in bytes, at least 1
    */
   public ConnectionSettings withMessageSize(int size) {
-    return with(v -> v.messageSize = Arguments.range("message size", size, 1, Integer.MAX_VALUE));
+    return with(v -> v.messageSize = Ranges.range("message size", size, 1, Integer.MAX_VALUE));
   }
 
   /**
@@ -77,7 +77,7 @@ public final class ConnectionSettings {
    * @param count the number of receive requests, each with a buffer for a message
    */
   public ConnectionSettings withReceives(int count) {
-    return with(v -> v.receives = Arguments.range("number of receive requests", count, 1, 1 << 20));
+    return with(v -> v.receives = Ranges.range("number of receive requests", count, 1, 1 << 20));
   }
 
   /**
@@ -86,7 +86,7 @@ public final class ConnectionSettings {
    * @param count the number of send requests, each with a buffer for a message
    */
   public ConnectionSettings withSends(int count) {
-    return with(v -> v.sends = Arguments.range("number of send requests", count, 1, 1 << 20));
+    return with(v -> v.sends = Ranges.range("number of send requests", count, 1, 1 << 20));
   }
 
   /**
@@ -149,7 +149,7 @@ public final class ConnectionSettings {
    * @param value the type of service, 0 to 255
    */
   public ConnectionSettings withTypeOfService(int value) {
-    return with(v -> v.typeOfService = Arguments.range("type of service", value, 0, 255));
+    return with(v -> v.typeOfService = Ranges.range("type of service", value, 0, 255));
   }
 
   /**
