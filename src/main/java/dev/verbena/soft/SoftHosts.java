@@ -9,6 +9,7 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.internal.time.Time;
+import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.verbs.Context;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -312,19 +313,14 @@ public final class SoftHosts implements AutoCloseable {
 
   /** Closes the server's end of a connection that is not used, if there is one. */
   private static void closeAccepted(Thread acceptor, FutureTask<Connection> accepting) {
-    boolean interrupted = false;
-    while (acceptor.isAlive()) {
-      try {
-        acceptor.join();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
+    boolean _ =
+        Uninterrupted.await(
+            () -> {
+              acceptor.join();
+              return true;
+            });
     if (accepting.state() == Future.State.SUCCESS) {
       accepting.resultNow().close();
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
     }
   }
 

@@ -64,6 +64,15 @@ public final class EventReader<E> {
 
   /** Waits for an event with a timeout; returns null if it elapsed. */
   public E poll(Duration timeout) throws InterruptedException {
+    return await(TimeUnit.NANOSECONDS.convert(timeout));
+  }
+
+  /** Waits for an event. */
+  public E take() throws InterruptedException {
+    return await(Long.MAX_VALUE);
+  }
+
+  private E await(long nanos) throws InterruptedException {
     long start = Time.now();
     E event = poll();
     if (event != null) {
@@ -71,28 +80,10 @@ public final class EventReader<E> {
     }
     Object begun = FlightEvents.beginWait();
     try {
-      for (Duration left = timeout; event == null && left.isPositive(); ) {
-        awaitReadable(owner, TimeUnit.NANOSECONDS.convert(left));
+      for (long left = nanos; event == null && left > 0; ) {
+        awaitReadable(owner, left);
         event = poll();
-        left = timeout.minusNanos(Time.now() - start);
-      }
-      return event;
-    } finally {
-      FlightEvents.endWait(begun, owner, event != null);
-    }
-  }
-
-  /** Waits for an event. */
-  public E take() throws InterruptedException {
-    E event = poll();
-    if (event != null) {
-      return event;
-    }
-    Object begun = FlightEvents.beginWait();
-    try {
-      while (event == null) {
-        awaitReadable(owner, Long.MAX_VALUE);
-        event = poll();
+        left = nanos == Long.MAX_VALUE ? nanos : nanos - (Time.now() - start);
       }
       return event;
     } finally {

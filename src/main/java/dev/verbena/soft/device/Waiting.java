@@ -1,5 +1,6 @@
 package dev.verbena.soft.device;
 
+import dev.verbena.internal.time.Uninterrupted;
 import java.util.function.BooleanSupplier;
 
 /** Waiting that an interrupt does not end. */
@@ -8,18 +9,15 @@ public final class Waiting {
 
   /** Waits until something holds; who changes that holds a monitor, and notifies it. */
   public static void until(Object monitor, BooleanSupplier condition) {
-    boolean interrupted = false;
-    synchronized (monitor) {
-      while (!condition.getAsBoolean()) {
-        try {
-          monitor.wait();
-        } catch (InterruptedException e) {
-          interrupted = true;
-        }
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    boolean _ =
+        Uninterrupted.await(
+            () -> {
+              synchronized (monitor) {
+                while (!condition.getAsBoolean()) {
+                  monitor.wait();
+                }
+              }
+              return true;
+            });
   }
 }
