@@ -12,12 +12,20 @@ import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.net.SocketException;
+import java.nio.channels.Channel;
+import java.nio.channels.ClosedChannelException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Converts failures of RDMA to the exceptions of NIO, with the likely cause. */
 final class Failures {
   private Failures() {}
+
+  static void requireOpen(Channel channel) throws ClosedChannelException {
+    if (!channel.isOpen()) {
+      throw new ClosedChannelException();
+    }
+  }
 
   /** Calls a function; throws its failure as an {@link IOException}. */
   static <T> T or(Supplier<T> function) throws IOException {

@@ -58,16 +58,10 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
     this.socket = ChannelSocket.of(this, this);
   }
 
-  private void requireOpen() throws ClosedChannelException {
-    if (!isOpen()) {
-      throw new ClosedChannelException();
-    }
-  }
-
   /** Returns the channel to read from and to write to. */
   private SocketChannel connected() throws ClosedChannelException {
     if (pending != null) {
-      requireOpen();
+      Failures.requireOpen(this);
       throw new NotYetConnectedException();
     }
     return used;
@@ -160,7 +154,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   @Override
   public SocketChannel bind(@Nullable SocketAddress address) throws IOException {
     try (var _ = lock.hold()) {
-      requireOpen();
+      Failures.requireOpen(this);
       if (pending != null) {
         throw new ConnectionPendingException();
       }
@@ -195,7 +189,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   public boolean connect(SocketAddress address, long nanos) throws IOException {
     InetSocketAddress target = Addresses.target(Addresses.validated(address, family));
     try (var _ = lock.hold()) {
-      requireOpen();
+      Failures.requireOpen(this);
       if (pending != null) {
         throw new ConnectionPendingException();
       } else if (used.isConnected()) {
@@ -256,7 +250,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   @Override
   public boolean finishConnect() throws IOException {
     try (var _ = lock.hold()) {
-      requireOpen();
+      Failures.requireOpen(this);
       HybridConnect connect = pending;
       if (connect == null) {
         if (used.isConnected()) {
@@ -317,13 +311,13 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   @Override
   public @Nullable SocketAddress getRemoteAddress() throws IOException {
-    requireOpen();
+    Failures.requireOpen(this);
     return pending == null ? used.getRemoteAddress() : null;
   }
 
   @Override
   public @Nullable SocketAddress getLocalAddress() throws IOException {
-    requireOpen();
+    Failures.requireOpen(this);
     return used.getLocalAddress();
   }
 
@@ -371,7 +365,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   @Override
   protected void implConfigureBlocking(boolean block) throws IOException {
     try (var _ = lock.hold()) {
-      requireOpen();
+      Failures.requireOpen(this);
       for (SocketChannel channel : channels()) {
         channel.configureBlocking(block);
       }

@@ -76,18 +76,12 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
     socket = ChannelServerSocket.of(this, this);
   }
 
-  private void requireOpen() throws ClosedChannelException {
-    if (!isOpen()) {
-      throw new ClosedChannelException();
-    }
-  }
-
   // Binding
 
   @Override
   public ServerSocketChannel bind(@Nullable SocketAddress address, int backlog) throws IOException {
     try (var _ = lock.hold()) {
-      requireOpen();
+      Failures.requireOpen(this);
       if (isBound) {
         throw new AlreadyBoundException();
       }
@@ -174,7 +168,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
 
   @Override
   public @Nullable SocketAddress getLocalAddress() throws IOException {
-    requireOpen();
+    Failures.requireOpen(this);
     return used.getFirst().getLocalAddress();
   }
 
@@ -193,7 +187,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   @Override
   public @Nullable SocketChannel accept(long nanos) throws IOException {
     try (var _ = acceptLock.hold()) {
-      requireOpen();
+      Failures.requireOpen(this);
       if (!isBound) {
         throw new NotYetBoundException();
       }
@@ -286,7 +280,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   /** Returns the selector in which to wait for both listeners, opened at the first wait. */
   private Selector waiting() throws IOException {
     try (var _ = lock.hold()) {
-      requireOpen();
+      Failures.requireOpen(this);
       if (waiting == null) {
         waiting = selectorOfBoth();
       }
@@ -328,7 +322,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   protected void implConfigureBlocking(boolean block) throws IOException {
     try (var _ = acceptLock.hold(); // An accept in progress ends first.
         var _ = lock.hold()) { // Binding sets the mode of the listeners, too.
-      requireOpen();
+      Failures.requireOpen(this);
       if (!isPolled) {
         for (ServerSocketChannel listener : used) {
           listener.configureBlocking(block);

@@ -10,7 +10,6 @@ import java.net.SocketAddress;
 import java.net.SocketOption;
 import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.AsynchronousCloseException;
-import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetBoundException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.ServerSocketChannel;
@@ -55,16 +54,10 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
     Addresses.requireInternet(family);
   }
 
-  private void requireOpen() throws ClosedChannelException {
-    if (!isOpen()) {
-      throw new ClosedChannelException();
-    }
-  }
-
   @Override
   public ServerSocketChannel bind(@Nullable SocketAddress address, int backlog) throws IOException {
     synchronized (stateLock) {
-      requireOpen();
+      Failures.requireOpen(this);
       if (local != null) {
         throw new AlreadyBoundException();
       }
@@ -102,7 +95,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
 
   @Override
   public @Nullable SocketAddress getLocalAddress() throws IOException {
-    requireOpen();
+    Failures.requireOpen(this);
     return localAddress();
   }
 
@@ -114,7 +107,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   @Override
   public @Nullable SocketChannel accept(long nanos) throws IOException {
     try (var _ = acceptLock.hold()) {
-      requireOpen();
+      Failures.requireOpen(this);
       if (localAddress() == null) {
         throw new NotYetBoundException();
       }
@@ -191,7 +184,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   protected void implConfigureBlocking(boolean block) throws IOException {
     // The listener does not block. An accept in progress ends first.
     try (var _ = acceptLock.hold()) {
-      requireOpen();
+      Failures.requireOpen(this);
     }
   }
 
@@ -199,7 +192,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   public <T> ServerSocketChannel setOption(SocketOption<T> name, T value) throws IOException {
     options.require(name);
     synchronized (stateLock) {
-      requireOpen();
+      Failures.requireOpen(this);
       options.set(name, value);
     }
     return this;
@@ -209,7 +202,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   public <T> T getOption(SocketOption<T> name) throws IOException {
     options.require(name);
     synchronized (stateLock) {
-      requireOpen();
+      Failures.requireOpen(this);
       return options.get(name);
     }
   }

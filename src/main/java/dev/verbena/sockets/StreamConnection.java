@@ -90,9 +90,7 @@ final class StreamConnection implements PolledChannel {
   }
 
   void requireOpen() throws ClosedChannelException {
-    if (!channel.isOpen()) {
-      throw new ClosedChannelException();
-    }
+    Failures.requireOpen(channel);
   }
 
   void requireConnected() throws ClosedChannelException {
