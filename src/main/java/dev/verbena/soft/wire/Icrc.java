@@ -97,15 +97,11 @@ public final class Icrc {
   private static long putIpv6(Packet addresses, long at, int length) {
     RoceCodec.putInt(at, 0x6fffffff);
     RoceCodec.putInt(at + 4, (UDP + length + LENGTH) << 16 | UDP_PROTOCOL << 8 | 0xff);
-    putLong(at + 8, addresses.sourceGidHigh);
-    putLong(at + 16, addresses.sourceGidLow);
-    putLong(at + 24, addresses.destinationGidHigh);
-    putLong(at + 32, addresses.destinationGidLow);
+    RoceCodec.putLong(at + 8, addresses.sourceGidHigh);
+    RoceCodec.putLong(at + 16, addresses.sourceGidLow);
+    RoceCodec.putLong(at + 24, addresses.destinationGidHigh);
+    RoceCodec.putLong(at + 32, addresses.destinationGidLow);
     return at + IPV6;
-  }
-
-  private static void putLong(long address, long value) {
-    Memory.putLong(address, Long.reverseBytes(value));
   }
 
   /**

@@ -334,7 +334,7 @@ public final class RoceCodec {
     return Integer.reverseBytes(Memory.getInt(address));
   }
 
-  private static void putLong(long address, long value) {
+  static void putLong(long address, long value) {
     Memory.putLong(address, Long.reverseBytes(value));
   }
 
