@@ -9,7 +9,7 @@ import dev.verbena.soft.device.PacketTarget;
 import dev.verbena.soft.device.SoftAddressVector;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
-import dev.verbena.soft.engine.Scheduler;
+import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.CaptureWriter;
 import dev.verbena.soft.wire.Gids;
@@ -37,7 +37,7 @@ final class SoftFabric implements Fabric, LinkReceiver {
   private static final System.Logger LOGGER = System.getLogger(SoftFabric.class.getName());
 
   private final NetworkLink link;
-  private final Scheduler scheduler;
+  private final Engine engine;
   private final PacketPool packets;
   private final Faults faults;
   private final Ethernet ethernet = new Ethernet(this);
@@ -59,9 +59,9 @@ final class SoftFabric implements Fabric, LinkReceiver {
   private long[] gidLows = new long[1];
   private @Nullable SoftPort[] gidPorts = new SoftPort[1];
 
-  SoftFabric(NetworkLink link, Scheduler scheduler, PacketPool packets, Faults faults) {
+  SoftFabric(NetworkLink link, Engine engine, PacketPool packets, Faults faults) {
     this.link = link;
-    this.scheduler = scheduler;
+    this.engine = engine;
     this.packets = packets;
     this.faults = faults;
   }
@@ -211,7 +211,7 @@ final class SoftFabric implements Fabric, LinkReceiver {
     if (delay == 0) {
       arrive(from, packet);
     } else {
-      new Timer(scheduler.timers(), () -> arrive(from, packet)).start(scheduler.now() + delay);
+      new Timer(engine.timers(), () -> arrive(from, packet)).start(engine.now() + delay);
     }
   }
 

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * completion queues without pause, its threads run the turns, so that a message need not wait for
  * another thread to be scheduled; the network's thread only checks whether they still poll.
  */
-public final class Engine implements Scheduler, AutoCloseable {
+public final class Engine implements AutoCloseable {
   private static final FailureLog FAILURES =
       new FailureLog(Engine.class, "internal error of the software device");
 
@@ -123,12 +123,12 @@ public final class Engine implements Scheduler, AutoCloseable {
     return failing > 0;
   }
 
-  @Override
+  /** Returns the time of the current turn, in nanoseconds. Called under the network's lock. */
   public long now() {
     return now;
   }
 
-  @Override
+  /** Returns the timers that run. Used under the network's lock. */
   public TimerQueue timers() {
     return timers;
   }
@@ -179,7 +179,7 @@ public final class Engine implements Scheduler, AutoCloseable {
     }
   }
 
-  @Override
+  /** Runs a task soon. Any thread may call this; it neither waits nor allocates. */
   public void request(Task task) {
     if (lock.isHeldByCurrentThread()) {
       append(task); // Even if another thread is about to request it, which may not run for long.

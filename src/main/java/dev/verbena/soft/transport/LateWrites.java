@@ -5,7 +5,7 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.Delays;
 import dev.verbena.soft.device.MemoryKey;
 import dev.verbena.soft.device.SoftDevice;
-import dev.verbena.soft.engine.Scheduler;
+import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.Packet;
 import java.lang.foreign.MemorySegment;
@@ -29,7 +29,7 @@ final class LateWrites {
     }
   }
 
-  private final Scheduler scheduler;
+  private final Engine engine;
   private final Delays delays;
   private final Set<Runnable> finishes;
   private final Runnable finish = this::finish;
@@ -38,10 +38,10 @@ final class LateWrites {
   private final List<Piece> waiting = new ArrayList<>();
 
   LateWrites(SoftDevice device) {
-    scheduler = device.engine;
+    engine = device.engine;
     delays = device.delays;
     finishes = device.keys.writes;
-    timer = new Timer(scheduler.timers(), this::place);
+    timer = new Timer(engine.timers(), this::place);
   }
 
   /**
@@ -56,7 +56,7 @@ final class LateWrites {
     while (from < packet.length) {
       int size = delays.piece(key.at(address + from), packet.length - from);
       byte[] data = payload.asSlice(from, size).toArray(ValueLayout.JAVA_BYTE);
-      long due = scheduler.now() + delays.placement(address + from, size);
+      long due = engine.now() + delays.placement(address + from, size);
       add(new Piece(write, key, address + from, data, due));
       from += size;
     }
@@ -84,7 +84,7 @@ final class LateWrites {
   /** Writes the first pieces. */
   private void place() {
     try {
-      while (!waiting.isEmpty() && waiting.getFirst().due <= scheduler.now()) {
+      while (!waiting.isEmpty() && waiting.getFirst().due <= engine.now()) {
         write(waiting.getFirst());
         waiting.removeFirst();
       }

@@ -6,7 +6,7 @@ import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.Delays;
 import dev.verbena.soft.device.Fabric;
 import dev.verbena.soft.device.SoftDevice;
-import dev.verbena.soft.engine.Scheduler;
+import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
@@ -41,7 +41,7 @@ final class Requester implements TransportService {
 
   private final SoftQueuePair queuePair;
   private final SendQueue sends;
-  private final Scheduler scheduler;
+  private final Engine engine;
   private final PacketPool packets;
   private final Fabric fabric;
   private final Timer retransmission;
@@ -77,11 +77,11 @@ final class Requester implements TransportService {
   Requester(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
     sends = queuePair.sends;
-    scheduler = queuePair.device.engine;
+    engine = queuePair.device.engine;
     packets = queuePair.device.packets;
     fabric = queuePair.device.fabric;
-    retransmission = new Timer(scheduler.timers(), this::timedOut);
-    rnrTimer = new Timer(scheduler.timers(), () -> scheduler.request(queuePair.task));
+    retransmission = new Timer(engine.timers(), this::timedOut);
+    rnrTimer = new Timer(engine.timers(), () -> engine.request(queuePair.task));
   }
 
   @Override
@@ -163,7 +163,7 @@ final class Requester implements TransportService {
       advance();
     }
     if (timeoutNanos != 0 && !retransmission.isRunning()) {
-      retransmission.start(scheduler.now() + timeoutNanos);
+      retransmission.start(engine.now() + timeoutNanos);
     }
     return true;
   }
@@ -321,7 +321,7 @@ final class Requester implements TransportService {
     } else {
       notAcknowledged(packet);
     }
-    scheduler.request(queuePair.task);
+    engine.request(queuePair.task);
   }
 
   /** The responder has all packets before a PSN; false if responses to some of them are missing. */
@@ -369,7 +369,7 @@ final class Requester implements TransportService {
     askedAgain = false;
     retransmission.stop();
     if (unacknowledged != nextPsn && timeoutNanos != 0) {
-      retransmission.start(scheduler.now() + timeoutNanos);
+      retransmission.start(engine.now() + timeoutNanos);
     }
     skipDone();
     retire();
@@ -478,16 +478,16 @@ final class Requester implements TransportService {
     }
     rewind();
     retransmission.stop(); // Nothing is under way until the RNR timer expires.
-    rnrTimer.start(scheduler.now() + Syndrome.rnrNanos(syndrome));
+    rnrTimer.start(engine.now() + Syndrome.rnrNanos(syndrome));
   }
 
   private void timedOut() {
     if (queuePair.device.isStopped()) {
-      retransmission.start(scheduler.now() + timeoutNanos);
+      retransmission.start(engine.now() + timeoutNanos);
     } else if (queuePair.canSend() && unacknowledged != nextPsn) {
       askedAgain = false;
       retry();
-      scheduler.request(queuePair.task);
+      engine.request(queuePair.task);
     }
   }
 
@@ -519,7 +519,7 @@ final class Requester implements TransportService {
     localError = 0;
     retransmission.stop();
     if (timeoutNanos != 0) {
-      retransmission.start(scheduler.now() + timeoutNanos);
+      retransmission.start(engine.now() + timeoutNanos);
     }
   }
 

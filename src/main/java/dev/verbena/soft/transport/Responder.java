@@ -5,7 +5,7 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.MemoryKey;
 import dev.verbena.soft.device.SoftDomain;
-import dev.verbena.soft.engine.Scheduler;
+import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.PacketPool;
@@ -36,7 +36,7 @@ final class Responder implements TransportService {
   private static final int BURST = 32;
 
   private final SoftQueuePair queuePair;
-  private final Scheduler scheduler;
+  private final Engine engine;
   private final PacketPool packets;
   private final Receiver receiver;
   private final ResponderResources resources = new ResponderResources();
@@ -84,7 +84,7 @@ final class Responder implements TransportService {
 
   Responder(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
-    scheduler = queuePair.device.engine;
+    engine = queuePair.device.engine;
     packets = queuePair.device.packets;
     receiver = new Receiver(queuePair);
     waiting = new WaitingRequests(packets, resources);
@@ -450,7 +450,7 @@ final class Responder implements TransportService {
     readPsn = packet.psn;
     readMessage = messages;
     readFirst = true;
-    scheduler.request(queuePair.task);
+    engine.request(queuePair.task);
   }
 
   private void readResponse() {

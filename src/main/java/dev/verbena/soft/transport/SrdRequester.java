@@ -2,7 +2,7 @@ package dev.verbena.soft.transport;
 
 import dev.verbena.internal.time.Time;
 import dev.verbena.raw.rdma_h;
-import dev.verbena.soft.engine.Scheduler;
+import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
@@ -32,7 +32,7 @@ final class SrdRequester implements TransportService {
 
   private final SoftQueuePair queuePair;
   private final SendQueue sends;
-  private final Scheduler scheduler;
+  private final Engine engine;
   private final PacketPool packets;
   private final Slot[] window = new Slot[WINDOW];
 
@@ -85,13 +85,13 @@ final class SrdRequester implements TransportService {
   SrdRequester(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
     sends = queuePair.sends;
-    scheduler = queuePair.device.engine;
+    engine = queuePair.device.engine;
     packets = queuePair.device.packets;
     transfers = new Transfer[Math.max(1, sends.capacity())];
     random = queuePair.number;
     Arrays.setAll(window, _ -> new Slot());
-    answers = new Timer(scheduler.timers(), this::repeat);
-    retries = new Timer(scheduler.timers(), this::retry);
+    answers = new Timer(engine.timers(), this::repeat);
+    retries = new Timer(engine.timers(), this::retry);
   }
 
   @Override
@@ -236,7 +236,7 @@ final class SrdRequester implements TransportService {
       }
     }
     request.handle.vector.address(packet);
-    slot.deadline = scheduler.now() + (ANSWER_TIMEOUT << slot.attempts);
+    slot.deadline = engine.now() + (ANSWER_TIMEOUT << slot.attempts);
     if (!answers.isRunning()) {
       answers.start(slot.deadline);
     }
@@ -300,7 +300,7 @@ final class SrdRequester implements TransportService {
     transfer.waits = true;
     sorted(transfer);
     if (!retries.isRunning()) {
-      retries.start(scheduler.now() + RNR_DELAY);
+      retries.start(engine.now() + RNR_DELAY);
     }
   }
 
@@ -317,7 +317,7 @@ final class SrdRequester implements TransportService {
 
   /** Sends pieces again whose answers are overdue. */
   private void repeat() {
-    long now = scheduler.now();
+    long now = engine.now();
     long next = Long.MAX_VALUE;
     for (Slot slot : window) {
       if (slot.transfer != null && slot.deadline <= now) {
