@@ -17,11 +17,11 @@ import org.jspecify.annotations.Nullable;
 final class MonitorWaits {
   /**
    * How often to look whether a thread that does not belong to the simulation has the monitor, such
-   * as the cleaner of the JDK, and so for a short time: this thread first yields, then sleeps.
+   * as the cleaner of the JDK, and so for a short time: this thread first spins, then sleeps.
    */
   private static final int LOOKS = 1_100;
 
-  private static final int YIELDS = 1_000;
+  private static final int SPINS = 1_000;
   private static final long PAUSE_NANOS = 100_000;
 
   /** How often to look, with pauses, when no other thread can run: for 10 seconds. */
@@ -32,6 +32,7 @@ final class MonitorWaits {
   private final int blocked = (int) get(field("BLOCKED"), null);
   private final int unblocked = (int) get(field("UNBLOCKED"), null);
   private final int waits = (int) get(field("WAIT"), null);
+  private final int waitsWithLimit = (int) get(field("TIMED_WAIT"), null);
 
   private final Set<Thread> platform = Thread.getAllStackTraces().keySet();
 
@@ -113,12 +114,11 @@ final class MonitorWaits {
    *
    * @return whether it goes on
    */
-  @SuppressWarnings("ThreadPriorityCheck")
   boolean goesOn(Runnable task, List<Runnable> ready) {
     Object thread = threadOf(task);
     for (int i = 0; isIn(thread, blocked, blocked) && mayEnd(i); i++) {
-      if (i < YIELDS) {
-        Thread.yield();
+      if (i < SPINS) {
+        Thread.onSpinWait();
       } else {
         LockSupport.parkNanos(PAUSE_NANOS);
       }
@@ -128,7 +128,7 @@ final class MonitorWaits {
       settle(thread);
       return ended.remove(task) || ready.remove(task);
     }
-    if (now == blocked || now == waits) {
+    if (now == blocked || now == waits || now == waitsWithLimit) {
       waiting.add(task);
     }
     return false;

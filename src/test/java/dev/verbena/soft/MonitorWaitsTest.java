@@ -89,6 +89,34 @@ class MonitorWaitsTest {
   }
 
   @Test
+  void whoIsNotifiedBeforeItsLimitGoesOn() {
+    List<Duration> notified = new ArrayList<>();
+    Simulation.run(
+        0,
+        simulation -> {
+          boolean[] isOpen = {false};
+          Thread waiting =
+              simulation.actor(
+                  "waiting",
+                  () -> {
+                    synchronized (isOpen) {
+                      while (!isOpen[0]) {
+                        isOpen.wait(Duration.ofDays(1).toMillis());
+                      }
+                    }
+                    notified.add(simulation.now());
+                  });
+          Simulation.sleep(Duration.ofMillis(1));
+          synchronized (isOpen) {
+            isOpen[0] = true;
+            isOpen.notifyAll();
+          }
+          waiting.join();
+        });
+    assertEquals(List.of(Duration.ofMillis(1)), notified);
+  }
+
+  @Test
   void whoIsNotifiedGoesOn() {
     for (long seed = 0; seed < 20; seed++) {
       assertEquals(notified(seed), notified(seed), "seed " + seed);
