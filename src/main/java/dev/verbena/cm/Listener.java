@@ -246,11 +246,12 @@ public final class Listener implements AutoCloseable {
     AfterFailure.closeAll(this::keepDomain, this::endListening);
   }
 
-  /** Keeps the domain open after the end of the listening. */
-  synchronized void keepDomain() {
+  /** Keeps the domain open after the end of the listening; returns whether it remains open. */
+  synchronized boolean keepDomain() {
     if (keeper == null && domain != null && domain.isOpen() && id.isOpen() && removal == null) {
       keep(domain);
     }
+    return keeper != null;
   }
 
   synchronized void endListening() {

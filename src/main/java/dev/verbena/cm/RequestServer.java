@@ -77,6 +77,7 @@ public final class RequestServer implements AutoCloseable {
   }
 
   private static final int BATCH = 64;
+  private static final int NOT_BEGUN = Integer.MIN_VALUE;
   private static final Duration SLICE = Duration.ofMillis(20);
   private static final Duration CLOSING_TIME = Duration.ofSeconds(5);
 
@@ -102,8 +103,8 @@ public final class RequestServer implements AutoCloseable {
   /** Those of one turn: more than a client may have sent, also if the others are answers. */
   private final Completions completions;
 
-  /** Whether they are requests that were begun. */
-  private final boolean[] begun;
+  /** Of which kind the requests are that were begun, or {@link #NOT_BEGUN}. */
+  private final int[] kinds;
 
   private final ServedRequests requests;
   private final HalfOpenRequests<Endpoint> connecting = new HalfOpenRequests<>();
@@ -156,7 +157,7 @@ public final class RequestServer implements AutoCloseable {
     this.keepAlive = settings.keepAlive().map(Duration::toNanos).orElse(0L);
     this.limit = settings.sends();
     this.completions = new Completions(Math.max(BATCH, 2 * (limit + 1)));
-    this.begun = new boolean[completions.capacity()];
+    this.kinds = new int[completions.capacity()];
     int most = Math.multiplyExact(maxClients, limit);
     ProtectionDomain domain = listener.domain();
     int completionsOfAll =
@@ -386,7 +387,7 @@ public final class RequestServer implements AutoCloseable {
   private void turn() throws InterruptedException {
     int count = waiter.poll(completions, SLICE);
     for (int i = 0; i < count; i++) { // All before the first is answered: then it may send more.
-      begun[i] = begin(i);
+      kinds[i] = begin(i);
     }
     for (int i = 0; i < count; i++) {
       completed(i);
@@ -413,19 +414,20 @@ public final class RequestServer implements AutoCloseable {
     }
   }
 
-  /** Begins a request that has arrived; returns false if it is none, or its client may not. */
-  private boolean begin(int index) {
+  /** Begins a request that has arrived, if it is one, and its client may; returns its kind. */
+  private int begin(int index) {
     ServedClient client = byNumber.get(completions.queuePairNumber(index));
     if (client == null
         || completions.id(index) >= ServedClient.SEND
         || !completions.isSuccess(index)) {
-      return false;
+      return NOT_BEGUN;
     }
-    try {
-      return client.begin();
+    try { // The kind first: nothing fails between the begin of a request and what ends it.
+      int kind = requests.kind((int) completions.id(index), completions.byteLength(index));
+      return client.begin() ? kind : NOT_BEGUN;
     } catch (Throwable t) {
       abort(client, t);
-      return false;
+      return NOT_BEGUN;
     }
   }
 
@@ -460,7 +462,7 @@ public final class RequestServer implements AutoCloseable {
     }
     if (id < ServedClient.SEND) {
       if (client != null && good) {
-        received(client, (int) id, completions.byteLength(index), begun[index]);
+        received(client, (int) id, completions.byteLength(index), kinds[index]);
       } else {
         requests.repost((int) id);
       }
@@ -488,9 +490,8 @@ public final class RequestServer implements AutoCloseable {
     }
   }
 
-  private void received(ServedClient client, int receive, long length, boolean hasBegun) {
-    int kind = requests.kind(receive, length);
-    if (!hasBegun) {
+  private void received(ServedClient client, int receive, long length, int kind) {
+    if (kind == NOT_BEGUN) {
       client.disconnect();
       requests.repost(receive);
     } else if (kind < 0) {
@@ -600,9 +601,19 @@ public final class RequestServer implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
-    boolean _ = ServiceLoop.attempt(listener::keepDomain); // The clients close before it.
-    AfterFailure.closeAll(listener::endListening, this::closeAfterClients);
+    // The clients close before the domain. If it ends with the listening, that ends last.
+    Runnable first = keepsDomain() ? listener::endListening : () -> {};
+    AfterFailure.closeAll(first, this::closeAfterClients);
     leak.closed();
+  }
+
+  private boolean keepsDomain() {
+    try {
+      return listener.keepDomain();
+    } catch (RuntimeException e) { // The device was removed, or another verb fails.
+      System.getLogger("dev.verbena").log(System.Logger.Level.DEBUG, "closing " + this, e);
+      return false;
+    }
   }
 
   private void closeAfterClients() {

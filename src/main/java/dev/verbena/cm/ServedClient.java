@@ -31,10 +31,11 @@ final class ServedClient {
   static final long PROBE = 1L << 35;
 
   /**
-   * How long to wait for {@link dev.verbena.values.AsyncEventType#QP_LAST_WQE_REACHED}, which
-   * nobody reads if the program reads no more events of the device.
+   * How long to wait for {@link dev.verbena.values.AsyncEventType#QP_LAST_WQE_REACHED}, which old
+   * drivers do not raise, and nobody reads if the program reads no more events of the device. No
+   * completion is that late.
    */
-  private static final long LAST_WQE_NANOS = 5_000_000_000L;
+  private static final long LAST_WQE_NANOS = 500_000_000;
 
   private final RequestServer server;
   private final ServedRequests requests;

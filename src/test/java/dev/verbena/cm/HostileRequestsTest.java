@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import static dev.verbena.cm.ConnectionSettings.DEFAULT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -15,6 +16,7 @@ import dev.verbena.testing.Await;
 import dev.verbena.testing.LoggedMessages;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.AckTimeout;
+import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.Arena;
@@ -349,6 +351,19 @@ class HostileRequestsTest {
     over.set(true);
     for (FutureTask<Integer> caller : callers) {
       assertTrue(caller.get() > 0);
+    }
+  }
+
+  @Test
+  @InSimulation
+  void clientsLeaveAlsoIfNobodyReadsTheEventsOfTheDevice() throws Exception {
+    RequestServer server = server(1, (request, answer) -> 1, false);
+    assertNull(AsyncEvents.of(server.domain().context()).poll()); // The last that reads.
+    for (int i = 0; i < 3; i++) {
+      RequestClient client = client(server);
+      assertEquals(1, client.call(new byte[1], SOON).length);
+      client.close();
+      Await.until("a place", () -> server.clients() == 0);
     }
   }
 

@@ -126,6 +126,59 @@ class RequestScenariosTest {
     }
   }
 
+  @Test
+  void aServerWhoseDeviceIsRemovedCloses() {
+    Simulation.check(
+        Seeds.of(20),
+        simulation -> {
+          try (SoftHosts hosts = SoftHosts.create()) {
+            var _ = hosts.faults().strict();
+            hosts.call(
+                () -> {
+                  removeDeviceWithCallsUnderWay(simulation, hosts);
+                  return null;
+                });
+          }
+        });
+  }
+
+  private static void removeDeviceWithCallsUnderWay(Simulation simulation, SoftHosts hosts)
+      throws Exception {
+    RandomGenerator random = simulation.random();
+    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), 4711);
+    ConnectionSettings settings = ConnectionSettings.DEFAULT.withSends(1 + random.nextInt(4));
+    RequestServer server =
+        RequestServer.open(
+            address,
+            settings,
+            2,
+            (request, answer) -> {
+              Simulation.sleep(Duration.ofNanos(random.nextInt(200_000)));
+              return 0;
+            });
+    Thread serving =
+        simulation.actor(
+            "server",
+            () -> {
+              try {
+                server.run();
+              } catch (ConnectionException e) {
+                // The device was removed.
+              }
+            });
+    try (RequestClient one = RequestClient.connect(address, settings);
+        RequestClient other = RequestClient.connect(address, settings)) {
+      var _ = submitAll(one, new byte[1]);
+      var _ = submitAll(other, new byte[1]);
+      Simulation.sleep(Duration.ofNanos(random.nextInt(60_000)));
+      hosts.network().removeDevice("server");
+      Duration start = simulation.now();
+      server.close();
+      assertTrue(simulation.now().minus(start).compareTo(Duration.ofSeconds(1)) < 0);
+    }
+    serving.join();
+  }
+
   private static RequestClient connectWhenThereIsAPlace(
       InetSocketAddress address, ConnectionSettings settings) throws InterruptedException {
     while (true) {

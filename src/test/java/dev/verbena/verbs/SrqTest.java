@@ -4,6 +4,7 @@ import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -213,6 +214,7 @@ class SrqTest {
       pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
       pair.b.queuePair = pair.b.builder(QueuePairType.RC).sharedReceiveQueue(srq).create();
       pair.connect();
+      assertFalse(pair.b.queuePair.isLastWqeReached());
       pair.b.queuePair.fail();
       // Soft-RoCE tells it since kernel 6.3.
       boolean tells = !Rig.labGuest().equals(Optional.of("bookworm"));
@@ -223,6 +225,13 @@ class SrqTest {
               ? new AsyncEvent.OfQueuePair(AsyncEventType.QP_LAST_WQE_REACHED, pair.b.queuePair)
               : null,
           event);
+      assertEquals(tells, pair.b.queuePair.isLastWqeReached());
+      if (Rig.isSoftware()) { // Soft-RoCE may tell it again.
+        pair.b.queuePair.fail();
+        assertNull(AsyncEvents.of(pair.b.context).poll());
+      }
+      pair.b.queuePair.reset();
+      assertFalse(pair.b.queuePair.isLastWqeReached());
     }
   }
 }

@@ -103,6 +103,10 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   private long nextTag;
   private int nextTagData;
   private int nextSourceLid;
+
+  /** Whether the event of its last receive request was reported. */
+  private boolean isLastWqeReported;
+
   private boolean established;
   private boolean draining;
 
@@ -297,6 +301,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       receives.clear();
     }
     forgetCompletions();
+    isLastWqeReported = false;
     established = false;
     draining = false;
   }
@@ -335,7 +340,8 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
     draining = false;
     transport.stop();
     flush();
-    if (sharedQueue != null) {
+    if (sharedQueue != null && !isLastWqeReported) {
+      isLastWqeReported = true;
       receiveCompletions.after(this, () -> event(rdma_h.IBV_EVENT_QP_LAST_WQE_REACHED()));
     }
   }
