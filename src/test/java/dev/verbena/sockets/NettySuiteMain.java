@@ -58,8 +58,11 @@ final class NettySuiteMain implements TestExecutionListener {
       main.run(
           LauncherDiscoveryRequestBuilder.request()
               .selectors(selectPackage(SocketSslEchoTest.class.getPackageName()))
-              // Datagram channels are those of the JDK.
-              .filters(excludeClassNamePatterns(".*\\.Datagram.*", ".*\\.SocketSslEchoTest")));
+              .filters(
+                  excludeClassNamePatterns(
+                      ".*\\.Datagram.*", // Their channels are those of the JDK.
+                      ".*\\.TrafficShaping.*", // Fails on a busy machine, by the times it takes.
+                      ".*\\.SocketSslEchoTest")));
       main.run(LauncherDiscoveryRequestBuilder.request().selectors(tls(Integer.parseInt(args[1]))));
       List<String> connections = log.all();
       long byRdma = connections.stream().filter(message -> message.contains(": RDMA")).count();
