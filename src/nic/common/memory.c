@@ -123,6 +123,8 @@ int reg_mr(struct call *call) {
   return 0;
 }
 
+static uint64_t pages(uint64_t start, uint64_t length) { return ((start & 0xfff) + length + 0xfff) >> 12; }
+
 int rereg_mr(struct call *call) {
   const struct ib_uverbs_rereg_mr *in = call->in;
   struct mkey *m = find(call->context, MR, in->mr_handle);
@@ -153,8 +155,11 @@ int rereg_mr(struct call *call) {
   }
   unuse(m->pd);
   use(changed.pd);
+  // A kernel changes access and domain in place, and creates a new key where the memory has more pages.
+  if (pages(changed.address, changed.length) > pages(m->address, m->length)) {
+    changed.key = (m->key & ~0xffu) | ((m->key + 1) & 0xff);
+  }
   *m = changed;
-  m->key = (m->key & ~0xffu) | ((m->key + 1) & 0xff);
   answer(call, &(struct ib_uverbs_rereg_mr_resp){.lkey = m->key, .rkey = m->key},
          sizeof(struct ib_uverbs_rereg_mr_resp));
   return 0;

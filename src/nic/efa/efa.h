@@ -11,7 +11,7 @@ enum {
   MAX_QP = 256,
   MAX_AH = 256,
   MTU = 8928,
-  LLQ_BYTES = 32768, // memory of the device for the entries of one send queue
+  LLQ_BYTES = 65536, // memory of the device for the entries of one send queue
   MAX_SQ_WR = LLQ_BYTES / 64,
   MAX_RQ_WR = 32768,
   MAX_SGE = 2,

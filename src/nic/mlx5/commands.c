@@ -2,6 +2,7 @@
 #include "mlx5.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/mlx5-abi.h>
@@ -9,9 +10,21 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
 
-enum { PORT_GIDS = 3 };
+enum { PAGE = 4096, PORT_GIDS = 3, MAX_CQE = (1 << 22) - 1 };
 
+// An XRC domain. Domains of the same file are one; what uses them is found by number, whatever its domain.
+struct xrcd {
+  struct object object;
+  struct xrcd *next, **at; // at: the pointer to this domain in the list
+  dev_t device;
+  ino_t file; // 0: no file names it
+};
+
+static struct xrcd *all_xrcds;
 static uint32_t last_qpn, last_srqn, last_cqn;
 
 static void release_register(struct context *context, int number) {
@@ -55,6 +68,9 @@ static int destroy_object(struct object *object, bool closing) {
     unuse(srq->xrcd);
     break;
   }
+  case XRCD:
+    UNLINK((struct xrcd *)object);
+    break;
   case AH:
   case WQ:
     unuse(*(struct object **)(object + 1));
@@ -98,6 +114,7 @@ static int get_context(struct call *call) {
       .log_uar_size = 12,
       .num_uars_per_page = 1,
       .num_dyn_bfregs = 256,
+      .clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
       .dump_fill_mkey = NULL_KEY,
   };
   return answer_context(call, &driver, sizeof driver);
@@ -121,7 +138,7 @@ static struct ib_uverbs_query_device_resp attributes(struct context *context) {
       .max_sge = 30,
       .max_sge_rd = 30,
       .max_cq = 32768,
-      .max_cqe = 1 << 22,
+      .max_cqe = MAX_CQE,
       .max_mr = 1 << 15,
       .max_pd = 32768,
       .max_qp_rd_atom = 16,
@@ -245,7 +262,7 @@ static int create_ah(struct call *call) {
 static struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uint32_t vector, int channel,
                          uint32_t flags) {
   const struct mlx5_ib_create_cq *driver = call->driver_in;
-  if (call->driver_in_size < sizeof *driver || vector >= 2 || entries + 1 > 1 << 22 || entries & (entries + 1) ||
+  if (call->driver_in_size < sizeof *driver || vector >= 2 || entries > MAX_CQE || entries & (entries + 1) ||
       (channel >= 0 && !is_channel(channel))) {
     errno = EINVAL;
     return NULL;
@@ -302,7 +319,7 @@ static int resize_cq(struct call *call) {
   const struct ib_uverbs_resize_cq *in = call->in;
   const struct mlx5_ib_resize_cq *driver = call->driver_in;
   struct cq *cq = find(call->context, CQ, in->cq_handle);
-  if (!cq || call->driver_in_size < sizeof *driver || in->cqe + 1 > 1 << 22 || in->cqe & (in->cqe + 1) ||
+  if (!cq || call->driver_in_size < sizeof *driver || in->cqe > MAX_CQE || in->cqe & (in->cqe + 1) ||
       !cq_resize(cq, (char *)driver->buf_addr, in->cqe + 1)) {
     return EINVAL;
   }
@@ -621,6 +638,10 @@ static int modify_qp_ex(struct call *call) {
   return error;
 }
 
+static uint32_t receive_segments(const struct receives *receives) {
+  return receives->entries ? (1u << receives->shift) / 16 - receives->has_signature : 0;
+}
+
 static int query_qp(struct call *call) {
   const struct ib_uverbs_query_qp *in = call->in;
   struct qp *qp = find(call->context, QP, in->qp_handle);
@@ -636,10 +657,11 @@ static int query_qp(struct call *call) {
   struct ib_uverbs_query_qp_resp out = {
       .dest = kept->dest,
       .alt_dest = kept->alt_dest,
+      // What the provider library has rounded up.
+      .max_recv_wr = qp->receives.entries,
+      .max_recv_sge = receive_segments(&qp->receives),
       .max_send_wr = qp->caps[0],
-      .max_recv_wr = qp->caps[1],
       .max_send_sge = qp->caps[2],
-      .max_recv_sge = qp->caps[3],
       .max_inline_data = qp->caps[4],
       .qkey = kept->qkey,
       .rq_psn = kept->rq_psn,
@@ -798,16 +820,36 @@ static int destroy_srq(struct call *call) {
   return error;
 }
 
+// Whether a domain of this device is open that the file names.
+static bool is_xrcd_open(int device, const struct stat *file) {
+  struct xrcd *xrcd = all_xrcds;
+  while (xrcd && (xrcd->object.context->device != device || xrcd->file != file->st_ino || xrcd->device != file->st_dev)) {
+    xrcd = xrcd->next;
+  }
+  return xrcd;
+}
+
 static int open_xrcd(struct call *call) {
   const struct ib_uverbs_open_xrcd *in = call->in;
+  struct stat file = {0};
   if (in->fd != UINT32_MAX) {
-    return unknown_call("a shared XRC domain%.0u%.0u", 0, 0);
+    if (fstat((int)in->fd, &file)) {
+      return EBADF;
+    }
+    bool open = is_xrcd_open(call->context->device, &file);
+    if (open ? in->oflags & O_EXCL : !(in->oflags & O_CREAT)) {
+      return open ? EINVAL : EAGAIN;
+    }
   }
-  struct object *xrcd = new_object(call->context, XRCD, sizeof *xrcd, 0);
+  struct xrcd *xrcd = new_object(call->context, XRCD, sizeof *xrcd, 0);
   if (!xrcd) {
     return errno;
   }
-  answer(call, &(struct ib_uverbs_open_xrcd_resp){.xrcd_handle = xrcd->handle}, sizeof(struct ib_uverbs_open_xrcd_resp));
+  xrcd->device = file.st_dev;
+  xrcd->file = file.st_ino;
+  LINK(xrcd, all_xrcds);
+  answer(call, &(struct ib_uverbs_open_xrcd_resp){.xrcd_handle = xrcd->object.handle},
+         sizeof(struct ib_uverbs_open_xrcd_resp));
   return 0;
 }
 
@@ -936,10 +978,22 @@ static int control(struct context *context, struct ib_uverbs_ioctl_hdr *header) 
   return ENOTTY;
 }
 
-// Doorbell registers, and whatever else libmlx5 maps, are ordinary memory.
+// How the time stamps of completions, in nanoseconds, become those of the real-time clock.
+static struct mlx5_ib_clock_info clock_info(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (struct mlx5_ib_clock_info){
+      .nsec = now.tv_sec * UINT64_C(1000000000) + now.tv_nsec, .cycles = now_ns(), .mult = 1, .mask = UINT64_MAX};
+}
+
+// Doorbell registers, and most else that libmlx5 maps, are ordinary memory.
 static void *map(struct context *context, size_t length, int protection, off_t offset) {
-  (void)context, (void)protection, (void)offset;
-  return mmap_memory(length);
+  (void)context, (void)protection;
+  void *memory = mmap_memory(length);
+  if (memory != MAP_FAILED && (offset / PAGE >> 8 & 0xff) == MLX5_IB_MMAP_CLOCK_INFO) {
+    *(struct mlx5_ib_clock_info *)memory = clock_info();
+  }
+  return memory;
 }
 
 const struct type mlx5 = {
