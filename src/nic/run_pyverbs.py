@@ -1,0 +1,158 @@
+"""rdma-core's own tests, unchanged, on an emulated NIC: each has the result that a list expects.
+
+    run [--efa] --pyverbs [WORD...]
+
+With words: the tests whose names contain one, with a trace of what fails. The lists, pyverbs-mlx5.tsv and pyverbs-efa.tsv,
+have a row for each test that suits the device: passed, failed or skipped, and for the last two why; "passed or skipped" where
+it is a matter of the machine. A test that passes although it is listed as failed or skipped is an error, too.
+"""
+
+import collections
+import csv
+import gzip
+import importlib
+import json
+import os
+import pathlib
+import random
+import re
+import select
+import signal
+import sys
+import tempfile
+import unittest
+
+# Some tests draw flags and sizes, and are skipped if libefa knows none of the flags. With this seed it knows them.
+SEED = 4
+# On a quiet machine no test takes five seconds.
+STALL_SECONDS = 600
+# Modules for devices of other kinds, and for GPUs.
+OTHERS = {"mlx5": r"test_(efa|irdma|cuda|mlx5_cuda)", "efa": r"test_(mlx5|irdma|cuda)"}
+GID_INDEX = {"mlx5": "1", "efa": "0"}
+
+
+def unpack(packed, folder):
+    """Debian compresses the larger ones."""
+    folder.mkdir()
+    for file in packed.iterdir():
+        content = file.read_bytes()
+        content = gzip.decompress(content) if file.suffix == ".gz" else content
+        (folder / file.name.removesuffix(".gz")).write_bytes(content)
+
+
+def load(device, folder):
+    """The tests by name. They read from the command line of the process which device they use."""
+    sys.path[:0] = [str(folder), str(folder / "tests")]
+    sys.argv[1:] = ["--dev", f"{device}_0", "--port", "1", "--gid", GID_INDEX[device]]
+    importlib.import_module("args_parser").parser.parse_args()
+    # An emulated device has no network interface, which some releases ask the kernel for by netlink.
+    base = importlib.import_module("tests.base")
+    base.RDMATestCase.get_net_name = staticmethod(lambda device, port=None: None)
+    # The emulated kernel asks for no privileges.
+    os.geteuid = lambda: 0
+    tests = {}
+    for test in flatten(unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module("tests"))):
+        name = test.id().removeprefix("tests.")
+        if not re.match(OTHERS[device], name):
+            tests[name] = test
+    return tests
+
+
+def flatten(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from flatten(test)
+        else:
+            yield test
+
+
+def run_here(test, trace):
+    """The result of a test and the reason."""
+    result = unittest.TestResult()
+    test.run(result)
+    for _, text in result.failures + result.errors:
+        if trace:
+            print(text, file=sys.stderr, flush=True)
+        return "failed", text.strip().splitlines()[-1]
+    for _, text in result.skipped:
+        return "skipped", text
+    return ("passed", "") if result.testsRun == 1 else ("failed", "no test ran")
+
+
+def run(test, trace):
+    """The same in a process of its own, which may die or hang."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        random.seed(SEED)
+        result, reason = run_here(test, trace)
+        os.write(writer, json.dumps((result, reason[:500])).encode())
+        os._exit(0)
+    os.close(writer)
+    ready, _, _ = select.select([reader], [], [], STALL_SECONDS)
+    answer = os.read(reader, 1 << 16) if ready else None
+    os.close(reader)
+    os.killpg(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if answer is None:
+        return "failed", f"hangs: not over after {STALL_SECONDS} seconds"
+    return tuple(json.loads(answer)) if answer else ("failed", f"the process died: status {status}")
+
+
+def read_list(path):
+    """The release of rdma-core that the list is for, and its rows by test."""
+    with open(path, encoding="utf-8", newline="") as file:
+        release = re.search(r"rdma-core (\d+)", file.readline()).group(1)
+        rows = {row["test"]: row for row in csv.DictReader(file, delimiter="\t")}
+    for name, row in rows.items():
+        assert row["result"] in ("passed", "failed", "skipped", "passed or skipped"), name
+        assert bool(row["reason"]) == (row["result"] != "passed"), f"{name}: a reason if it does not pass"
+    return release, rows
+
+
+def unpacked_release():
+    [library] = pathlib.Path(os.environ["VERBENA_NIC_LIBRARIES"]).glob("libibverbs.so.1.*.*.0")
+    return library.name.split(".")[4]
+
+
+def judge(tests, expected, words):
+    """Runs the tests; returns how many had each result, how many were skipped for each reason, and what was not expected."""
+    counts, reasons, errors = collections.Counter(), collections.Counter(), []
+    for name in sorted(tests.keys() | expected.keys()):
+        if words and not any(word in name for word in words):
+            continue
+        result, detail = run(tests[name], bool(words)) if name in tests else ("missing", "")
+        listed = expected.get(name, {"result": "not listed", "reason": ""})
+        counts[result] += 1
+        if result not in listed["result"].split(" or "):
+            errors.append(f"{name}: {result}, expected: {listed['result']} {listed['reason']}\n    {detail}")
+        elif result == "failed":
+            print(f"failed as expected: {name}: {detail}\n    {listed['reason']}")
+        elif result == "skipped":
+            reasons[listed["reason"]] += 1
+        if words:
+            print(result, name, detail, sep="\t")
+    return counts, reasons, errors
+
+
+def main(device, packed, *words):
+    expected_release, expected = read_list(pathlib.Path(__file__).parent / f"pyverbs-{device}.tsv")
+    release = unpacked_release()
+    if release != expected_release:
+        print(f"NOT RUN: rdma-core's tests on {device}: the list is for rdma-core {expected_release}, here is {release}")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        unpack(pathlib.Path(packed), pathlib.Path(folder) / "tests")
+        counts, reasons, errors = judge(load(device, pathlib.Path(folder)), expected, words)
+    for reason, count in reasons.most_common():
+        print(f"{count:4} skipped: {reason}")
+    for error in errors:
+        print("UNEXPECTED:", error)
+    numbers = ", ".join(f"{counts[result]} {result}" for result in ("passed", "failed", "skipped", "missing"))
+    print(f"rdma-core {release}'s tests on {device}: {numbers}; {len(errors)} unexpected")
+    return 1 if errors or not counts["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
