@@ -1,13 +1,14 @@
 // The emulated kernel: answers what libibverbs and its providers ask for.
 //
 // Preloaded, this library takes over the handful of C functions through which they talk to /dev/infiniband/uverbsN. That
-// descriptor is one of /dev/null, whose device number the sysfs tree names. Calls arrive as write(2), the interface of
-// <rdma/ib_user_verbs.h>; ioctl(2) is answered as by a kernel that does not know it, wherever libibverbs then writes.
+// descriptor is one of /dev/null or /dev/zero, whose device numbers the sysfs tree names. Calls arrive as write(2), the
+// interface of <rdma/ib_user_verbs.h>; ioctl(2) is answered as by a kernel that does not know it, wherever libibverbs then writes.
 #define _GNU_SOURCE
 #include "kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/netlink.h>
 #include <poll.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -21,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +36,8 @@ static struct context *contexts[DESCRIPTORS]; // by descriptor
 static struct events *channels[DESCRIPTORS];  // by descriptor
 static struct object *objects[OBJECTS];       // by handle
 static uint32_t last_handle;
+
+static const char *const files[DEVICES] = {"/dev/null", "/dev/zero"}; // in place of those of the devices
 
 const struct type *type = &mlx5;
 
@@ -237,6 +241,7 @@ static int destroy_object(struct object *object, bool closing) {
     struct mkey *m = (struct mkey *)object;
     mkeys[m->key >> 8 & 0xffff] = NULL;
     unuse(m->pd);
+    unuse(m->memory);
   }
   forget_events(object->context->async, object);
   objects[object->handle] = NULL;
@@ -261,6 +266,12 @@ static void close_context(struct context *context) {
     free_events(context->async);
   }
   free(context);
+}
+
+// Asynchronous events for a context that has a queue of them already, to which all of them go. Returns -1 if it fails.
+int create_async_events(void) {
+  struct events *events = new_events(false);
+  return events ? events->fd : -1;
 }
 
 // --- completion channels ---
@@ -299,7 +310,7 @@ int answer_context(struct call *call, const void *driver, size_t size) {
     return EMFILE;
   }
   context->async->users++;
-  struct ib_uverbs_get_context_resp core = {.async_fd = context->async->fd, .num_comp_vectors = 2};
+  struct ib_uverbs_get_context_resp core = {.async_fd = context->async->fd, .num_comp_vectors = COMPLETION_VECTORS};
   answer(call, &core, sizeof core);
   answer_driver(call, driver, size);
   start_engine();
@@ -519,6 +530,21 @@ static struct context *context_of(int fd) { return fd >= 0 && fd < DESCRIPTORS ?
 
 static struct events *events_of(int fd) { return fd >= 0 && fd < DESCRIPTORS ? channels[fd] : NULL; }
 
+// The context of an open file of which the descriptor is a duplicate that no call has named yet, as an import does first.
+static struct context *context_of_duplicate(int fd) {
+  struct stat file;
+  if (fd < 0 || fd >= DESCRIPTORS || fstat(fd, &file) || !S_ISCHR(file.st_mode) || major(file.st_rdev) != 1) {
+    return NULL;
+  }
+  for (int known = 0; known < DESCRIPTORS; known++) {
+    if (contexts[known] && syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, known, fd) == 0) {
+      contexts[known]->descriptors++;
+      return contexts[fd] = contexts[known];
+    }
+  }
+  return NULL;
+}
+
 // The number of the device whose file this is, or -1.
 static int device_named(const char *path) {
   static const char prefix[] = "/dev/infiniband/uverbs";
@@ -528,7 +554,7 @@ static int device_named(const char *path) {
 static int open_at(int directory, const char *path, int flags, mode_t mode) {
   int device = device_named(path);
   if (device >= 0) {
-    int fd = device < DEVICES ? (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC, 0) : -1;
+    int fd = device < DEVICES ? (int)syscall(SYS_openat, AT_FDCWD, files[device], O_RDWR | O_CLOEXEC, 0) : -1;
     if (fd >= DESCRIPTORS) {
       syscall(SYS_close, fd);
       fd = -1;
@@ -538,7 +564,7 @@ static int open_at(int directory, const char *path, int flags, mode_t mode) {
       return -1;
     }
     struct context *context = calloc(1, sizeof *context);
-    context->fd = fd;
+    context->descriptors = 1;
     context->device = device;
     contexts[fd] = context;
     return fd;
@@ -567,7 +593,7 @@ EXPORT int open64(const char *path, int flags, ...) {
 
 EXPORT int stat(const char *path, struct stat *result) {
   int device = device_named(path);
-  return (int)syscall(SYS_newfstatat, AT_FDCWD, device >= 0 && device < DEVICES ? "/dev/null" : path, result, 0);
+  return (int)syscall(SYS_newfstatat, AT_FDCWD, device >= 0 && device < DEVICES ? files[device] : path, result, 0);
 }
 
 EXPORT ssize_t write(int fd, const void *buffer, size_t size) {
@@ -588,7 +614,9 @@ EXPORT int close(int fd) {
     lock();
     if (context) {
       contexts[fd] = NULL;
-      close_context(context);
+      if (!--context->descriptors) {
+        close_context(context);
+      }
     }
     if (events) {
       channels[fd] = NULL;
@@ -605,11 +633,15 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
   va_start(arguments, request);
   void *argument = va_arg(arguments, void *);
   va_end(arguments);
+  lock();
   struct context *context = context_of(fd);
   if (!context) {
+    context = context_of_duplicate(fd);
+  }
+  if (!context) {
+    unlock();
     return (int)syscall(SYS_ioctl, fd, request, argument);
   }
-  lock();
   int error = type->control(context, argument);
   unlock();
   if (error) {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum kind { PD = 1, MR, MW, CQ, QP, SRQ, AH, XRCD, WQ, TABLE, FLOW };
+enum kind { PD = 1, MR, MW, CQ, QP, SRQ, AH, XRCD, WQ, TABLE, FLOW, DM, UAR };
 
 enum state { RESET, INIT, RTR, RTS, SQD, SQE, ERR };
 
@@ -84,7 +84,7 @@ struct events {
 };
 
 struct context {
-  int fd;
+  unsigned descriptors; // that name it
   int device;
   bool port_down;
   struct events *async;
@@ -112,7 +112,8 @@ struct mkey {
   uint32_t qpn;  // to which a window of type 2 is bound; 0: any
   uint64_t start, length, address;
   unsigned access;
-  struct mkey *region; // below a bound window
+  struct mkey *region;   // below a bound window
+  struct object *memory; // device memory of which it is a region
 };
 
 // A list in which any element is unlinked in constant time.
@@ -177,7 +178,7 @@ extern const struct type mlx5, efa;
 
 // --- kernel.c ---
 
-enum { DEVICES = 2 };
+enum { DEVICES = 2, COMPLETION_VECTORS = 2 };
 
 extern const struct type *type;
 extern pthread_mutex_t nic_lock;
@@ -206,6 +207,7 @@ bool is_channel(int fd);
 struct events *enter_channel(int fd);
 void leave_channel(struct events *channel, struct object *object);
 int create_comp_channel(struct call *call);
+int create_async_events(void);
 
 void *mmap_memory(size_t length);
 bool reachable(const uint8_t *gid);
@@ -232,6 +234,7 @@ char *translate(uint32_t key, uint64_t address, uint64_t length, unsigned access
 bool add_bytes(struct pieces *pieces, void *at, uint32_t length);
 void copy(struct pieces *to, uint64_t skip, const struct pieces *from);
 
+struct mkey *new_region(struct object *pd, uint64_t start, uint64_t address, uint64_t length, unsigned access);
 int reg_mr(struct call *call);
 int rereg_mr(struct call *call);
 int dereg_mr(struct call *call);

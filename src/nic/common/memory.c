@@ -93,6 +93,22 @@ static int check_access(unsigned access) {
 
 static const unsigned WRITES = LOCAL_WRITE | REMOTE_WRITE | REMOTE_ATOMIC | MW_BIND;
 
+// Returns NULL and sets errno if it fails.
+struct mkey *new_region(struct object *pd, uint64_t start, uint64_t address, uint64_t length, unsigned access) {
+  struct mkey *m = new_object(pd->context, MR, sizeof *m, 0);
+  if (m) {
+    m->pd = pd;
+    m->start = start;
+    m->address = address;
+    m->length = length;
+    m->access = access;
+    m->key = free_number(&last_key, (void **)mkeys) << 8 | 0x11;
+    mkeys[m->key >> 8] = m;
+    use(pd);
+  }
+  return m;
+}
+
 int reg_mr(struct call *call) {
   const struct ib_uverbs_reg_mr *in = call->in;
   struct object *pd = find(call->context, PD, in->pd_handle);
@@ -106,18 +122,10 @@ int reg_mr(struct call *call) {
   if (error) {
     return error;
   }
-  struct mkey *m = new_object(call->context, MR, sizeof *m, 0);
+  struct mkey *m = new_region(pd, in->hca_va, in->start, in->length, in->access_flags);
   if (!m) {
     return errno;
   }
-  m->pd = pd;
-  m->start = in->hca_va;
-  m->address = in->start;
-  m->length = in->length;
-  m->access = in->access_flags;
-  m->key = free_number(&last_key, (void **)mkeys) << 8 | 0x11;
-  mkeys[m->key >> 8] = m;
-  use(pd);
   struct ib_uverbs_reg_mr_resp out = {.mr_handle = m->object.handle, .lkey = m->key, .rkey = m->key};
   answer(call, &out, sizeof out);
   return 0;
@@ -128,7 +136,7 @@ static uint64_t pages(uint64_t start, uint64_t length) { return ((start & 0xfff)
 int rereg_mr(struct call *call) {
   const struct ib_uverbs_rereg_mr *in = call->in;
   struct mkey *m = find(call->context, MR, in->mr_handle);
-  if (!m || !in->flags || in->flags & ~7u) {
+  if (!m || m->memory || !in->flags || in->flags & ~7u) {
     return EINVAL;
   }
   struct mkey changed = *m;

@@ -3,10 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
-#include <rdma/mlx5-abi.h>
-#include <rdma/mlx5_user_ioctl_cmds.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +65,9 @@ static int destroy_object(struct object *object, bool closing) {
     unuse(srq->xrcd);
     break;
   }
+  case DM:
+    free_device_memory((struct device_memory *)object);
+    break;
   case XRCD:
     UNLINK((struct xrcd *)object);
     break;
@@ -94,7 +94,7 @@ static int destroy_object(struct object *object, bool closing) {
   return 0;
 }
 
-static int get_context(struct call *call) {
+struct mlx5_ib_alloc_ucontext_resp mlx5_context_answer(void) {
   struct mlx5_ib_alloc_ucontext_resp driver = {
       .qp_tab_size = 1 << 18,
       .bf_reg_size = 512,
@@ -117,6 +117,11 @@ static int get_context(struct call *call) {
       .clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
       .dump_fill_mkey = NULL_KEY,
   };
+  return driver;
+}
+
+static int get_context(struct call *call) {
+  struct mlx5_ib_alloc_ucontext_resp driver = mlx5_context_answer();
   return answer_context(call, &driver, sizeof driver);
 }
 
@@ -176,6 +181,7 @@ static int query_device_ex(struct call *call) {
                    .max_rwq_indirection_tables = 1024,
                    .max_rwq_indirection_table_size = 128},
       .max_wq_type_rq = 1024,
+      .max_dm_size = DEVICE_MEMORY_BYTES,
       .cq_moderation_caps = {.max_cq_moderation_count = 0xffff, .max_cq_moderation_period = 0xfff},
   };
   core.device_cap_flags_ex = core.base.device_cap_flags;
@@ -259,10 +265,10 @@ static int create_ah(struct call *call) {
 }
 
 // Returns NULL and sets errno if it fails.
-static struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uint32_t vector, int channel,
-                         uint32_t flags) {
+struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uint32_t vector, int channel,
+                  uint32_t flags) {
   const struct mlx5_ib_create_cq *driver = call->driver_in;
-  if (call->driver_in_size < sizeof *driver || vector >= 2 || entries > MAX_CQE || entries & (entries + 1) ||
+  if (call->driver_in_size < sizeof *driver || vector >= COMPLETION_VECTORS || entries > MAX_CQE || entries & (entries + 1) ||
       (channel >= 0 && !is_channel(channel))) {
     errno = EINVAL;
     return NULL;
@@ -365,7 +371,7 @@ static void number(struct qp *qp) {
   qps[qp->number] = qp;
 }
 
-static int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp **result) {
+int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp **result) {
   const struct mlx5_ib_create_qp *driver = call->driver_in;
   struct context *context = call->context;
   int type = type_of(call, in->qp_type);
@@ -955,29 +961,6 @@ static int destroy_flow(struct call *call) {
   return destroy_handle(call, FLOW, ((const struct ib_uverbs_destroy_flow *)call->in)->flow_handle);
 }
 
-static int control(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
-  (void)context;
-  switch (header->object_id << 16 | header->method_id) {
-  case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_CONTEXT:
-    return unknown_call("ioctl of object %#x, method %#x", header->object_id, header->method_id);
-  case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_GID_ENTRY:
-  case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_GID_TABLE:
-  case MLX5_IB_OBJECT_DEVX << 16 | MLX5_IB_METHOD_DEVX_OTHER:
-    return EOPNOTSUPP; // libibverbs reads sysfs instead; libmlx5 asks for the firmware's capabilities and does without
-  default:
-    break;
-  }
-  if (header->object_id >= 0x1000 || header->method_id >= 0x1000 || header->object_id == UVERBS_OBJECT_DM ||
-      header->object_id == UVERBS_OBJECT_COUNTERS || header->object_id == UVERBS_OBJECT_FLOW_ACTION ||
-      header->object_id == UVERBS_OBJECT_ASYNC_EVENT || header->object_id == UVERBS_OBJECT_MR) {
-    if (header->object_id == UVERBS_OBJECT_MR && header->method_id == UVERBS_METHOD_MR_DESTROY) {
-      return ENOTTY;
-    }
-    return unknown_call("ioctl of object %#x, method %#x", header->object_id, header->method_id);
-  }
-  return ENOTTY;
-}
-
 // How the time stamps of completions, in nanoseconds, become those of the real-time clock.
 static struct mlx5_ib_clock_info clock_info(void) {
   struct timespec now;
@@ -988,9 +971,12 @@ static struct mlx5_ib_clock_info clock_info(void) {
 
 // Doorbell registers, and most else that libmlx5 maps, are ordinary memory.
 static void *map(struct context *context, size_t length, int protection, off_t offset) {
-  (void)context, (void)protection;
+  unsigned pages = offset / PAGE, command = pages >> 8 & 0xff;
+  if (command == MLX5_IB_MMAP_DEVICE_MEM) {
+    return map_device_memory(context->device, (pages & 0xff) | pages >> 16 << 8, length, protection);
+  }
   void *memory = mmap_memory(length);
-  if (memory != MAP_FAILED && (offset / PAGE >> 8 & 0xff) == MLX5_IB_MMAP_CLOCK_INFO) {
+  if (memory != MAP_FAILED && command == MLX5_IB_MMAP_CLOCK_INFO) {
     *(struct mlx5_ib_clock_info *)memory = clock_info();
   }
   return memory;
@@ -1046,7 +1032,7 @@ const struct type mlx5 = {
         [IB_USER_VERBS_EX_CMD_DESTROY_RWQ_IND_TBL] = {destroy_table, 0, 0},
         [IB_USER_VERBS_EX_CMD_MODIFY_CQ] = {modify_cq, 0, 0},
         },
-    .control = control,
+    .control = mlx5_control,
     .destroy = destroy_object,
     .map = map,
     .gid = mlx5_gid,

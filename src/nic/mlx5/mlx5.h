@@ -4,6 +4,8 @@
 
 #include "../common/kernel.h"
 
+#include <rdma/mlx5-abi.h>
+
 // Types of queue pairs; DCI and DCT, the initiator and the target of DC, are both IBV_QPT_DRIVER in the command.
 enum { RC = 2, UC = 3, UD = 4, RAW_PACKET = 8, XRC_INI = 9, XRC_TGT = 10, DRIVER = 255, DCI = 256, DCT = 257 };
 
@@ -85,12 +87,27 @@ struct flow {
   uint8_t mac[6], mask[6];
 };
 
+// Device memory: pages of a file that both libmlx5 and the engine map.
+struct device_memory {
+  struct object object;
+  unsigned page, pages;
+  uint64_t length;
+};
+enum { DEVICE_MEMORY_BYTES = 1 << 17 }; // of each device
+
 extern struct qp *qps[1 << 16];
 extern struct srq *srqs[1 << 16];
 extern struct qp *all_qps;
 extern struct cq *all_cqs;
 extern struct flow *flows[64];
 
+struct mlx5_ib_alloc_ucontext_resp mlx5_context_answer(void);
+struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uint32_t vector, int channel,
+                  uint32_t flags);
+int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp **result);
+int mlx5_control(struct context *context, struct ib_uverbs_ioctl_hdr *header);
+void *map_device_memory(int device, unsigned page, size_t length, int protection);
+void free_device_memory(struct device_memory *memory);
 bool mlx5_gid(int device, unsigned index, uint8_t *gid);
 bool mlx5_sweep(void);
 struct qp *qp_numbered(uint32_t number);

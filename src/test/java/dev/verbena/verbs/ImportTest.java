@@ -1,11 +1,13 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
 import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_dm;
@@ -14,13 +16,19 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairType;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** What other processes made, imported from them: on a fake, and refused by Soft-RoCE. */
+/**
+ * What other processes made, imported from them: on a fake, from another context of a process with
+ * libmlx5, and refused by Soft-RoCE.
+ */
 class ImportTest extends FakeDeviceFixture {
   public long ibv_import_dm(long context, int handle) {
     return made(ibv_dm.layout(), context);
@@ -88,6 +96,51 @@ class ImportTest extends FakeDeviceFixture {
 
   private static Path link(long descriptor) throws IOException {
     return Files.readSymbolicLink(Path.of("/proc/self/fd", Long.toString(descriptor)));
+  }
+
+  @DeviceTest
+  @On(MLX5)
+  void theQueuePairOfAnImportedContextUsesWhatTheOtherMade() {
+    try (Pair pair = new Pair();
+        Context imported = Device.importContext(pair.b.context.commandDescriptor());
+        Arena arena = Arena.ofConfined()) {
+      assertEquals(pair.b.context.device().name(), imported.device().name());
+      ProtectionDomain domain = imported.importProtectionDomain(pair.b.domain.handle());
+      MemoryRegion original = pair.b.memory;
+      MemoryRegion region =
+          domain.importMemoryRegion(original.handle(), original.start(), AccessFlag.REMOTE_WRITE);
+      assertEquals(original.rkey(), region.rkey());
+      assertEquals(original.length(), region.length());
+      DeviceMemory allocated = DeviceMemory.allocate(pair.b.context, 256);
+      DeviceMemory memory = DeviceMemory.importFrom(imported, allocated.handle(), 256);
+      pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
+      CompletionQueue queue = imported.createCompletionQueue(8);
+      pair.b.queuePair = QueuePair.builder(domain, QueuePairType.RC).completions(queue).create();
+      pair.connect();
+      MemoryRegion target =
+          memory.register(domain, 0, 256, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      pair.a.memory.memory().setString(0, "imported");
+      SendList list = new SendList(2, 1);
+      list.write(0).local(pair.a.memory, 0, 16).remote(region.addressOf(0, 16), region.rkey());
+      list.write(1).local(pair.a.memory, 0, 16).remote(target.start(), target.rkey()).signaled();
+      pair.a.run(list);
+      assertEquals("imported", original.memory().getString(0));
+      MemorySegment copy = arena.allocate(16);
+      allocated.read(0, copy);
+      assertEquals("imported", copy.getString(0));
+    }
+  }
+
+  @DeviceTest
+  @On(MLX5)
+  void importedHandlesMustExist() {
+    try (Context context = Rig.a().open();
+        Context imported = Device.importContext(context.commandDescriptor())) {
+      ProtectionDomain domain = context.allocateProtectionDomain();
+      assertThrows(VerbsException.class, () -> imported.importProtectionDomain(60_000));
+      assertThrows(VerbsException.class, () -> domain.importMemoryRegion(60_000, 0x1000));
+      assertThrows(VerbsException.class, () -> DeviceMemory.importFrom(imported, 60_000, 64));
+    }
   }
 
   @DeviceTest

@@ -61,7 +61,6 @@ class XrcDeviceTest {
 
   /** The errors are those of {@code ib_uverbs_open_xrcd} of the kernel. */
   @DeviceTest
-  @On(value = SOFTWARE, reason = "the emulated NIC has no XRC domains of files")
   void aFileHasOneDomain(@TempDir Path directory) throws IOException {
     try (Context context = Rig.a().open()) {
       Rig.orSkip(() -> XrcDomain.open(context));

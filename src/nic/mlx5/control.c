@@ -1,0 +1,336 @@
+// The commands that libmlx5 gives by ioctl(2) alone: device memory, and imports of what another context of the same open
+// file has made.
+#define _GNU_SOURCE
+#include "mlx5.h"
+
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// --- attributes of a command ---
+
+static struct ib_uverbs_attr *attribute(struct ib_uverbs_ioctl_hdr *header, unsigned id) {
+  for (unsigned i = 0; i < header->num_attrs; i++) {
+    if (header->attrs[i].attr_id == id) {
+      return &header->attrs[i];
+    }
+  }
+  return NULL;
+}
+
+// A number or a handle; both are in the attribute itself.
+static uint64_t value(struct ib_uverbs_ioctl_hdr *header, unsigned id) {
+  struct ib_uverbs_attr *found = attribute(header, id);
+  return found ? found->data : 0;
+}
+
+static void set_handle(struct ib_uverbs_ioctl_hdr *header, unsigned id, uint64_t handle) {
+  struct ib_uverbs_attr *found = attribute(header, id);
+  if (found) {
+    found->data = handle;
+  }
+}
+
+static void put(struct ib_uverbs_ioctl_hdr *header, unsigned id, const void *from, size_t size) {
+  struct ib_uverbs_attr *found = attribute(header, id);
+  if (found) {
+    memcpy((void *)(uintptr_t)found->data, from, size < found->len ? size : found->len);
+  }
+}
+
+#define PUT(header, id, type, number) put(header, id, &(type){number}, sizeof(type))
+
+// --- device memory ---
+
+enum { PAGE = 4096, PAGES = DEVICE_MEMORY_BYTES / PAGE };
+
+static struct {
+  int file;
+  char *bytes; // NULL: not mapped yet
+  bool used[PAGES];
+} memories[DEVICES];
+
+static bool open_memory(int device) {
+  if (memories[device].bytes) {
+    return true;
+  }
+  int file = memfd_create("emulated-mlx5", MFD_CLOEXEC);
+  void *bytes = file < 0 || ftruncate(file, DEVICE_MEMORY_BYTES)
+                    ? MAP_FAILED
+                    : (void *)syscall(SYS_mmap, NULL, DEVICE_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (bytes == MAP_FAILED) {
+    return false;
+  }
+  memories[device].file = file;
+  memories[device].bytes = bytes;
+  return true;
+}
+
+// The first of as many pages that are free, or -1.
+static int free_pages(int device, unsigned count) {
+  for (unsigned page = 0, run = 0; page < PAGES; page++) {
+    run = memories[device].used[page] ? 0 : run + 1;
+    if (run == count) {
+      return (int)(page + 1 - count);
+    }
+  }
+  return -1;
+}
+
+void *map_device_memory(int device, unsigned page, size_t length, int protection) {
+  if (page >= PAGES || !memories[device].used[page] || length > (size_t)(PAGES - page) * PAGE) {
+    errno = EINVAL;
+    return MAP_FAILED;
+  }
+  return (void *)syscall(SYS_mmap, NULL, length, protection, MAP_SHARED, memories[device].file, (off_t)page * PAGE);
+}
+
+void free_device_memory(struct device_memory *memory) {
+  int device = memory->object.context->device;
+  memset(memories[device].used + memory->page, false, memory->pages);
+  memset(memories[device].bytes + (size_t)memory->page * PAGE, 0, (size_t)memory->pages * PAGE);
+}
+
+static int alloc_dm(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  uint64_t length = value(header, UVERBS_ATTR_ALLOC_DM_LENGTH);
+  unsigned pages = (length + PAGE - 1) / PAGE;
+  if (value(header, MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE) != MLX5_IB_UAPI_DM_TYPE_MEMIC) {
+    return EOPNOTSUPP;
+  }
+  if (!length || length > DEVICE_MEMORY_BYTES) {
+    return EINVAL;
+  }
+  int page = open_memory(context->device) ? free_pages(context->device, pages) : -1;
+  struct device_memory *memory = page < 0 ? NULL : new_object(context, DM, sizeof *memory, 0);
+  if (!memory) {
+    return ENOMEM;
+  }
+  memory->page = page;
+  memory->pages = pages;
+  memory->length = length;
+  memset(memories[context->device].used + page, true, pages);
+  set_handle(header, UVERBS_ATTR_ALLOC_DM_HANDLE, memory->object.handle);
+  PUT(header, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET, uint64_t, 0);
+  PUT(header, MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, uint16_t, page);
+  return 0;
+}
+
+static int free_dm(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct object *memory = find(context, DM, value(header, UVERBS_ATTR_FREE_DM_HANDLE));
+  return memory ? destroy(memory) : EINVAL;
+}
+
+static int query_dm(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct device_memory *memory = find(context, DM, value(header, MLX5_IB_ATTR_QUERY_DM_REQ_HANDLE));
+  if (!memory) {
+    return EINVAL;
+  }
+  PUT(header, MLX5_IB_ATTR_QUERY_DM_RESP_START_OFFSET, uint64_t, 0);
+  PUT(header, MLX5_IB_ATTR_QUERY_DM_RESP_PAGE_INDEX, uint16_t, memory->page);
+  PUT(header, MLX5_IB_ATTR_QUERY_DM_RESP_LENGTH, uint64_t, memory->length);
+  return 0;
+}
+
+// Addresses of the region begin at 0.
+static int reg_dm_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct object *pd = find(context, PD, value(header, UVERBS_ATTR_REG_DM_MR_PD_HANDLE));
+  struct device_memory *memory = find(context, DM, value(header, UVERBS_ATTR_REG_DM_MR_DM_HANDLE));
+  uint64_t offset = value(header, UVERBS_ATTR_REG_DM_MR_OFFSET), length = value(header, UVERBS_ATTR_REG_DM_MR_LENGTH);
+  unsigned access = value(header, UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS);
+  if (!pd || !memory || !(access & ZERO_BASED) || offset > memory->length || length > memory->length - offset) {
+    return EINVAL;
+  }
+  char *at = memories[context->device].bytes + (size_t)memory->page * PAGE + offset;
+  struct mkey *region = new_region(pd, 0, (uint64_t)at, length, access);
+  if (!region) {
+    return errno;
+  }
+  use(region->memory = &memory->object);
+  set_handle(header, UVERBS_ATTR_REG_DM_MR_HANDLE, region->object.handle);
+  PUT(header, UVERBS_ATTR_REG_DM_MR_RESP_LKEY, uint32_t, region->key);
+  PUT(header, UVERBS_ATTR_REG_DM_MR_RESP_RKEY, uint32_t, region->key);
+  return 0;
+}
+
+// --- imports: another context of the same open file has the same objects, and creates queues by ioctl(2) alone ---
+
+static int query_context(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  if (!context->async) {
+    return EINVAL;
+  }
+  struct mlx5_ib_alloc_ucontext_resp driver = mlx5_context_answer();
+  driver.tot_bfregs = 0; // It allocates its doorbell registers.
+  PUT(header, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, uint32_t, COMPLETION_VECTORS);
+  PUT(header, UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, uint64_t, 0);
+  put(header, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, &driver, sizeof driver);
+  return 0;
+}
+
+// A doorbell register, which is memory here, as all of them are.
+static int alloc_uar(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct object *uar = new_object(context, UAR, sizeof *uar, 0);
+  if (!uar) {
+    return errno;
+  }
+  set_handle(header, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, uar->handle);
+  PUT(header, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, uint64_t, (MLX5_IB_MMAP_ALLOC_WC << 8) * PAGE);
+  PUT(header, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, uint32_t, PAGE);
+  PUT(header, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uint32_t, uar->handle);
+  return 0;
+}
+
+static int free_uar(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct object *uar = find(context, UAR, value(header, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE));
+  return uar ? destroy(uar) : EINVAL;
+}
+
+static int alloc_async_events(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  (void)context;
+  int fd = create_async_events();
+  set_handle(header, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, fd);
+  return fd < 0 ? EMFILE : 0;
+}
+
+// The part of a command that is the driver's.
+static struct call call_of(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct ib_uverbs_attr *in = attribute(header, UVERBS_ATTR_UHW_IN), *out = attribute(header, UVERBS_ATTR_UHW_OUT);
+  struct call call = {.context = context};
+  if (in) {
+    call.driver_in = in->len > sizeof in->data ? (const void *)(uintptr_t)in->data : &in->data;
+    call.driver_in_size = in->len;
+  }
+  if (out) {
+    call.driver_out = (void *)(uintptr_t)out->data;
+    call.driver_out_size = out->len;
+  }
+  return call;
+}
+
+static int create_cq(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct call call = call_of(context, header);
+  struct ib_uverbs_attr *channel = attribute(header, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL);
+  uint32_t entries = value(header, UVERBS_ATTR_CREATE_CQ_CQE);
+  struct cq *cq = new_cq(&call, value(header, UVERBS_ATTR_CREATE_CQ_USER_HANDLE), entries,
+                         value(header, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR), channel ? (int)channel->data : -1,
+                         value(header, UVERBS_ATTR_CREATE_CQ_FLAGS));
+  if (!cq) {
+    return errno;
+  }
+  set_handle(header, UVERBS_ATTR_CREATE_CQ_HANDLE, cq->object.handle);
+  PUT(header, UVERBS_ATTR_CREATE_CQ_RESP_CQE, uint32_t, entries);
+  return 0;
+}
+
+static int create_qp(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct call call = call_of(context, header);
+  struct ib_uverbs_attr *cap = attribute(header, UVERBS_ATTR_CREATE_QP_CAP);
+  struct ib_uverbs_attr *domain = attribute(header, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE);
+  struct ib_uverbs_attr *srq = attribute(header, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE);
+  struct ib_uverbs_ex_create_qp in = {
+      .user_handle = value(header, UVERBS_ATTR_CREATE_QP_USER_HANDLE),
+      .pd_handle = domain ? domain->data : value(header, UVERBS_ATTR_CREATE_QP_PD_HANDLE),
+      .send_cq_handle = value(header, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE),
+      .recv_cq_handle = value(header, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE),
+      .srq_handle = srq ? srq->data : 0,
+      .is_srq = srq != NULL,
+      .qp_type = value(header, UVERBS_ATTR_CREATE_QP_TYPE),
+      .sq_sig_all = value(header, UVERBS_ATTR_CREATE_QP_FLAGS) & IB_UVERBS_QP_CREATE_SQ_SIG_ALL,
+  };
+  if (!cap || cap->len < sizeof(struct ib_uverbs_qp_cap) ||
+      attribute(header, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE)) {
+    return EOPNOTSUPP;
+  }
+  memcpy(&in.max_send_wr, (const void *)(uintptr_t)cap->data, sizeof(struct ib_uverbs_qp_cap));
+  struct qp *qp;
+  int error = new_qp(&call, &in, &qp);
+  if (!error) {
+    set_handle(header, UVERBS_ATTR_CREATE_QP_HANDLE, qp->object.handle);
+    put(header, UVERBS_ATTR_CREATE_QP_RESP_CAP, qp->caps, sizeof qp->caps);
+    PUT(header, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, uint32_t, qp->number);
+  }
+  return error;
+}
+
+static int query_pd(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct object *pd = find(context, PD, value(header, MLX5_IB_ATTR_QUERY_PD_HANDLE));
+  if (!pd) {
+    return EINVAL;
+  }
+  PUT(header, MLX5_IB_ATTR_QUERY_PD_RESP_PDN, uint32_t, pd->handle);
+  return 0;
+}
+
+static int query_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct mkey *region = find(context, MR, value(header, UVERBS_ATTR_QUERY_MR_HANDLE));
+  if (!region) {
+    return EINVAL;
+  }
+  PUT(header, UVERBS_ATTR_QUERY_MR_RESP_LKEY, uint32_t, region->key);
+  PUT(header, UVERBS_ATTR_QUERY_MR_RESP_RKEY, uint32_t, region->key);
+  PUT(header, UVERBS_ATTR_QUERY_MR_RESP_LENGTH, uint64_t, region->length);
+  return 0;
+}
+
+// --- commands ---
+
+#define METHOD(object, method) ((object) << 16 | (method))
+
+static int unsupported(struct ib_uverbs_ioctl_hdr *header) {
+  switch (header->object_id) {
+  case UVERBS_OBJECT_MR:
+    if (header->method_id == UVERBS_METHOD_MR_DESTROY) {
+      return EPROTONOSUPPORT;
+    }
+    break;
+  case UVERBS_OBJECT_DM:
+  case UVERBS_OBJECT_COUNTERS:
+  case UVERBS_OBJECT_FLOW_ACTION:
+    break;
+  default:
+    if (header->object_id < 0x1000 && header->method_id < 0x1000) {
+      return EPROTONOSUPPORT; // libibverbs gives the command by write(2), or reads sysfs
+    }
+  }
+  return unknown_call("ioctl of object %#x, method %#x", header->object_id, header->method_id);
+}
+
+int mlx5_control(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  switch (METHOD(header->object_id, header->method_id)) {
+  case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT):
+    return ENOTTY; // libibverbs gives all commands by write(2) if it can
+  case METHOD(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER):
+    return EOPNOTSUPP; // libmlx5 asks for the firmware's capabilities and does without
+  case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT):
+    return query_context(context, header);
+  case METHOD(UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC):
+    return alloc_async_events(context, header);
+  case METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC):
+    return alloc_uar(context, header);
+  case METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY):
+    return free_uar(context, header);
+  case METHOD(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE):
+    return create_cq(context, header);
+  case METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE):
+    return create_qp(context, header);
+  case METHOD(UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY):
+    return query_pd(context, header);
+  case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR):
+    return query_mr(context, header);
+  case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_DM_MR_REG):
+    return reg_dm_mr(context, header);
+  case METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC):
+    return alloc_dm(context, header);
+  case METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE):
+    return free_dm(context, header);
+  case METHOD(UVERBS_OBJECT_DM, MLX5_IB_METHOD_DM_QUERY):
+    return query_dm(context, header);
+  default:
+    return unsupported(header);
+  }
+}
