@@ -465,12 +465,12 @@ public final class QueuePairBuilder {
     return type == QueuePairType.DC_INITIATOR ? sendCompletions : receiveCompletions;
   }
 
-  /** Without queues that the type does not have: the kernel refuses receives of a DC initiator. */
+  /** Without queues that there are not: a kernel refuses receives of a DC initiator and of RSS. */
   private QueuePairCapacity requested() {
     return switch (type) {
       case DC_INITIATOR -> capacity.withReceiveRequests(0).withReceiveSges(0);
       case DC_TARGET, XRC_RECV -> QueuePairCapacity.NONE;
-      default -> capacity;
+      default -> table == null ? capacity : QueuePairCapacity.NONE;
     };
   }
 

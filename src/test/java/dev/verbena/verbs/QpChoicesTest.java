@@ -19,6 +19,7 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.values.DataInOrder;
 import dev.verbena.values.EnhancedConnectionEstablishment;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairFlag;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.values.RateLimit;
@@ -151,6 +152,10 @@ class QpChoicesTest extends FakeDeviceFixture {
         QueuePair.builder(pd, QueuePairType.RAW_PACKET).receiveSideScaling(table, HASH).create();
     assertEquals(table.segment(), ibv_qp_init_attr_ex.rwq_ind_tbl(attr));
     assertEquals(MemorySegment.NULL, ibv_qp_init_attr_ex.recv_cq(attr));
+    assertEquals(
+        QueuePairCapacity.NONE,
+        QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr)),
+        "libibverbs refuses others");
     assertEquals(
         rdma_h.IBV_QP_INIT_ATTR_PD()
             | rdma_h.IBV_QP_INIT_ATTR_IND_TABLE()
