@@ -36,6 +36,7 @@ enum {
   EVENT_PORT_ERR = 10,
   EVENT_SRQ_LIMIT_REACHED = 15,
   EVENT_QP_LAST_WQE_REACHED = 16,
+  EVENT_WQ_FATAL = 19,
 };
 
 // The attributes of a transition, enum ibv_qp_attr_mask.

@@ -71,8 +71,12 @@ static int destroy_object(struct object *object, bool closing) {
   case XRCD:
     UNLINK((struct xrcd *)object);
     break;
-  case AH:
   case WQ:
+    UNLINK((struct qp *)object);
+    unuse(((struct qp *)object)->pd);
+    unuse(((struct qp *)object)->recv_cq);
+    break;
+  case AH:
     unuse(*(struct object **)(object + 1));
     break;
   case TABLE: {
@@ -371,6 +375,28 @@ static void number(struct qp *qp) {
   qps[qp->number] = qp;
 }
 
+// What a kernel refuses: keys of another length, and fields of two protocols of one layer.
+static int check_spreading(const struct call *call) {
+  enum {
+    IPV4 = MLX5_RX_HASH_SRC_IPV4 | MLX5_RX_HASH_DST_IPV4,
+    IPV6 = MLX5_RX_HASH_SRC_IPV6 | MLX5_RX_HASH_DST_IPV6,
+    TCP = MLX5_RX_HASH_SRC_PORT_TCP | MLX5_RX_HASH_DST_PORT_TCP,
+    UDP = MLX5_RX_HASH_SRC_PORT_UDP | MLX5_RX_HASH_DST_PORT_UDP,
+  };
+  const struct mlx5_ib_create_qp_rss *rss = call->driver_in;
+  if (call->driver_in_size < offsetof(struct mlx5_ib_create_qp_rss, comp_mask)) {
+    return EINVAL;
+  }
+  uint64_t fields = rss->rx_hash_fields_mask;
+  if (rss->rx_hash_function != MLX5_RX_HASH_FUNC_TOEPLITZ || fields & ~(uint64_t)(IPV4 | IPV6 | TCP | UDP)) {
+    return EOPNOTSUPP;
+  }
+  return rss->rx_key_len != sizeof((struct qp *)0)->hash_key || (fields & IPV4 && fields & IPV6) ||
+                 (fields & TCP && fields & UDP)
+             ? EINVAL
+             : 0;
+}
+
 int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp **result) {
   const struct mlx5_ib_create_qp *driver = call->driver_in;
   struct context *context = call->context;
@@ -380,10 +406,15 @@ int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp
   struct cq *send_cq = find(context, CQ, in->send_cq_handle), *recv_cq = find(context, CQ, in->recv_cq_handle);
   struct srq *srq = in->is_srq && type != XRC_TGT ? find(context, SRQ, in->srq_handle) : NULL;
   struct table *table = NULL;
+  int error;
   if (in->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE) {
     table = find(context, TABLE, in->rwq_ind_tbl_handle);
     if (!table || type != RAW_PACKET || !pd) {
       return EINVAL;
+    }
+    error = check_spreading(call);
+    if (error) {
+      return error;
     }
     driver = NULL;
     send_cq = recv_cq = NULL;
@@ -422,6 +453,11 @@ int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp
   qp->doorbell_register = -1;
   qp->uidx = qp->number;
   memcpy(qp->caps, &in->max_send_wr, sizeof qp->caps);
+  if (table) {
+    const struct mlx5_ib_create_qp_rss *rss = call->driver_in;
+    qp->hashed = rss->rx_hash_fields_mask;
+    memcpy(qp->hash_key, rss->rx_hash_key, sizeof qp->hash_key);
+  }
   if (driver) {
     qp->uidx = driver->uidx;
     qp->scatters = driver->flags & MLX5_QP_FLAG_SCATTER_CQE && (type == RC || type == UC);
@@ -861,28 +897,58 @@ static int open_xrcd(struct call *call) {
 
 static int create_wq(struct call *call) {
   const struct ib_uverbs_ex_create_wq *in = call->in;
-  struct object *pd = find(call->context, PD, in->pd_handle), *cq = find(call->context, CQ, in->cq_handle);
-  if (!pd || !cq || in->wq_type != 0) {
+  const struct mlx5_ib_create_wq *driver = call->driver_in;
+  struct object *pd = find(call->context, PD, in->pd_handle);
+  struct cq *cq = find(call->context, CQ, in->cq_handle);
+  if (!pd || !cq || in->wq_type != 0 || driver->comp_mask) {
     return EINVAL;
   }
-  struct object *wq = new_object(call->context, WQ, sizeof *wq + sizeof cq, in->user_handle);
+  struct qp *wq = new_object(call->context, WQ, sizeof *wq, in->user_handle);
   if (!wq) {
     return errno;
   }
-  *(struct object **)(wq + 1) = cq;
-  use(cq);
+  wq->type = WORK_QUEUE;
+  wq->number = wq->object.handle;
+  wq->uidx = driver->user_index;
+  wq->receives = (struct receives){.buffer = (char *)driver->buf_addr,
+                                   .doorbell = (volatile uint32_t *)driver->db_addr,
+                                   .entries = driver->rq_wqe_count,
+                                   .shift = driver->rq_wqe_shift,
+                                   .has_signature = driver->flags & MLX5_WQ_FLAG_SIGNATURE};
+  LINK(wq, all_qps);
+  use(wq->pd = pd);
+  use(wq->recv_cq = cq);
   struct ib_uverbs_ex_create_wq_resp out = {.response_length = sizeof out,
-                                            .wq_handle = wq->handle,
+                                            .wq_handle = wq->object.handle,
                                             .max_wr = in->max_wr,
                                             .max_sge = in->max_sge,
-                                            .wqn = wq->handle};
+                                            .wqn = wq->number};
   answer(call, &out, sizeof out);
   return 0;
 }
 
 static int modify_wq(struct call *call) {
+  static const enum state states[] = {RESET, RTS, ERR}; // of enum ib_wq_state
   const struct ib_uverbs_ex_modify_wq *in = call->in;
-  return find(call->context, WQ, in->wq_handle) ? 0 : EINVAL;
+  struct qp *wq = find(call->context, WQ, in->wq_handle);
+  if (!wq || in->attr_mask & ~7u || (in->attr_mask & 1 && in->wq_state > 2) ||
+      (in->attr_mask & 2 && (in->curr_wq_state > 2 || states[in->curr_wq_state] != wq->state))) {
+    return EINVAL;
+  }
+  if (in->attr_mask & 4) {
+    return EOPNOTSUPP; // Tags are not stripped.
+  }
+  if (in->attr_mask & 1) {
+    enum state to = states[in->wq_state];
+    if (wq->state == ERR && to == RTS) {
+      return EINVAL;
+    }
+    if (to == RESET) {
+      qp_reset(wq);
+    }
+    wq->state = to;
+  }
+  return 0;
 }
 
 static int destroy_wq(struct call *call) {
@@ -899,7 +965,7 @@ static int create_table(struct call *call) {
   if (in->log_ind_tbl_size > 7) {
     return EINVAL;
   }
-  struct object *queues[128];
+  struct qp *queues[128];
   for (unsigned i = 0; i < size; i++) {
     if (!(queues[i] = find(call->context, WQ, in->wq_handles[i]))) {
       return EINVAL;

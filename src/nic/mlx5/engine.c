@@ -197,7 +197,7 @@ static void complete(struct cq *cq, struct cqe *cqe, unsigned opcode, bool solic
     for (struct qp *qp = all_qps; qp; qp = qp->next) {
       if ((qp->send_cq == cq || qp->recv_cq == cq) && qp->state != RESET) {
         qp->state = ERR;
-        async_event(&qp->object, EVENT_QP_FATAL);
+        async_event(&qp->object, qp->type == WORK_QUEUE ? EVENT_WQ_FATAL : EVENT_QP_FATAL);
       }
     }
     return;
@@ -746,6 +746,103 @@ static enum syndrome datagram(struct qp *qp, struct control *control, char *segm
   return OK;
 }
 
+// Of a packet: what flow rules match and what RSS hashes.
+struct headers {
+  uint8_t bytes[128]; // those after the end of the packet are 0
+  unsigned network, transport; // where the headers begin, after Ethernet and a tag; 0: neither IPv4 nor IPv6, TCP nor UDP
+  bool ipv6, tcp;
+};
+
+static struct headers headers_of(const struct pieces *packet) {
+  struct headers headers = {0};
+  struct pieces copied = {0};
+  add_bytes(&copied, headers.bytes, sizeof headers.bytes);
+  copy(&copied, 0, packet);
+  unsigned network = 14;
+  const uint8_t *type = headers.bytes + 12;
+  if (type[0] == 0x81 && type[1] == 0) {
+    network += 4;
+    type += 4;
+  }
+  const uint8_t *ip = headers.bytes + network;
+  headers.ipv6 = type[0] == 0x86 && type[1] == 0xdd;
+  if (!headers.ipv6 && (type[0] != 8 || type[1] != 0)) {
+    return headers;
+  }
+  headers.network = network;
+  uint8_t protocol = headers.ipv6 ? ip[6] : ip[9];
+  headers.tcp = protocol == 6;
+  if (headers.tcp || protocol == 17) {
+    headers.transport = network + (headers.ipv6 ? 40 : 4u * (ip[0] & 0xf));
+  }
+  return headers;
+}
+
+// One bit of the input selects 32 bits of the key.
+static uint32_t toeplitz(const uint8_t *key, const uint8_t *input, unsigned length) {
+  uint32_t hash = 0;
+  for (unsigned bit = 0; bit < 8 * length; bit++) {
+    if (input[bit / 8] & 0x80 >> bit % 8) {
+      uint64_t window = 0;
+      for (unsigned i = 0; i < 5; i++) {
+        window = window << 8 | key[bit / 8 + i];
+      }
+      hash ^= (uint32_t)(window >> (8 - bit % 8));
+    }
+  }
+  return hash;
+}
+
+// 0 if the packet does not have all fields.
+static uint32_t hash_of(const struct qp *qp, const struct headers *headers) {
+  unsigned address = headers->ipv6 ? 16 : 4;
+  const uint8_t *addresses = headers->bytes + headers->network + (headers->ipv6 ? 8 : 12);
+  const uint8_t *ports = headers->bytes + headers->transport;
+  bool network = headers->network, transport = headers->transport;
+  const struct {
+    uint64_t field;
+    bool present;
+    const uint8_t *at;
+    unsigned length;
+  } fields[] = {
+      {MLX5_RX_HASH_SRC_IPV4, network && !headers->ipv6, addresses, 4},
+      {MLX5_RX_HASH_SRC_IPV6, network && headers->ipv6, addresses, 16},
+      {MLX5_RX_HASH_DST_IPV4, network && !headers->ipv6, addresses + address, 4},
+      {MLX5_RX_HASH_DST_IPV6, network && headers->ipv6, addresses + address, 16},
+      {MLX5_RX_HASH_SRC_PORT_TCP, transport && headers->tcp, ports, 2},
+      {MLX5_RX_HASH_SRC_PORT_UDP, transport && !headers->tcp, ports, 2},
+      {MLX5_RX_HASH_DST_PORT_TCP, transport && headers->tcp, ports + 2, 2},
+      {MLX5_RX_HASH_DST_PORT_UDP, transport && !headers->tcp, ports + 2, 2},
+  };
+  uint8_t input[36];
+  unsigned length = 0;
+  for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
+    if (qp->hashed & fields[i].field) {
+      if (!fields[i].present) {
+        return 0;
+      }
+      memcpy(input + length, fields[i].at, fields[i].length);
+      length += fields[i].length;
+    }
+  }
+  return toeplitz(qp->hash_key, input, length);
+}
+
+// The queue that receives a packet of a queue pair: its own, or the one that RSS chooses.
+static struct qp *receiver(struct qp *qp, const struct headers *headers) {
+  struct table *table = (struct table *)qp->table;
+  return table ? table->queues[hash_of(qp, headers) & (table->size - 1)] : qp;
+}
+
+static bool matches(const struct flow *flow, const struct headers *headers) {
+  for (int i = 0; !flow->everything && i < 6; i++) {
+    if ((headers->bytes[i] ^ flow->mac[i]) & flow->mask[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static enum syndrome packet(struct qp *qp, struct control *control, char *segments, char *end, uint32_t *length) {
   struct ethernet *ethernet = (struct ethernet *)segments;
   unsigned header = be16toh(ethernet->header_length);
@@ -759,18 +856,13 @@ static enum syndrome packet(struct qp *qp, struct control *control, char *segmen
     return LOCAL_PROTECTION;
   }
   *length = message.data.length;
-  uint8_t to[6] = {0};
-  struct pieces destination = {0};
-  add_bytes(&destination, to, 6);
-  copy(&destination, 0, &message.data);
+  struct headers headers = headers_of(&message.data);
   for (unsigned i = 0; i < 64; i++) {
-    struct flow *flow = flows[i];
-    bool match = flow && flow->qp->state >= RTR && flow->qp->state <= RTS;
-    for (int b = 0; match && !flow->everything && b < 6; b++) {
-      match = (to[b] & flow->mask[b]) == (flow->mac[b] & flow->mask[b]);
-    }
-    if (match) {
-      receive(flow->qp, &message);
+    if (flows[i] && matches(flows[i], &headers)) {
+      struct qp *target = receiver(flows[i]->qp, &headers);
+      if (target->state >= RTR && target->state <= RTS) {
+        receive(target, &message);
+      }
     }
   }
   return OK;

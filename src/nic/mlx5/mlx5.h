@@ -6,8 +6,20 @@
 
 #include <rdma/mlx5-abi.h>
 
-// Types of queue pairs; DCI and DCT, the initiator and the target of DC, are both IBV_QPT_DRIVER in the command.
-enum { RC = 2, UC = 3, UD = 4, RAW_PACKET = 8, XRC_INI = 9, XRC_TGT = 10, DRIVER = 255, DCI = 256, DCT = 257 };
+// Types of queue pairs; DCI and DCT, the initiator and the target of DC, are both IBV_QPT_DRIVER in the command. A work queue
+// is a queue pair that receives alone.
+enum {
+  RC = 2,
+  UC = 3,
+  UD = 4,
+  RAW_PACKET = 8,
+  XRC_INI = 9,
+  XRC_TGT = 10,
+  DRIVER = 255,
+  DCI = 256,
+  DCT = 257,
+  WORK_QUEUE = 258
+};
 
 struct cq {
   struct object object;
@@ -72,12 +84,14 @@ struct qp {
   struct ib_uverbs_modify_qp *attributes; // what modify set so far
   uint32_t caps[5];
   struct group *groups;
+  uint64_t hashed; // fields of packets, enum mlx5_rx_hash_fields, of RSS
+  uint8_t hash_key[40];
 };
 
 struct table {
   struct object object;
   unsigned size;
-  struct object *queues[];
+  struct qp *queues[];
 };
 
 struct flow {

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
 import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -28,10 +29,8 @@ import java.util.TreeSet;
 
 /** Receive side scaling (RSS) from one device to another: hash, table, work queues. */
 @On(
-    value = SOFTWARE,
-    reason =
-        "Soft-RoCE has no receive side scaling, and on the emulated NIC RSS queue pairs receive"
-            + " nothing")
+    value = {SOFTWARE, MLX5},
+    reason = "Soft-RoCE has no receive side scaling")
 class SpreadingTest extends RawEndsFixture {
   /** The key of Microsoft's suite for the verification of RSS. */
   private static final byte[] KEY =
@@ -159,6 +158,7 @@ class SpreadingTest extends RawEndsFixture {
   }
 
   @DeviceTest
+  @On(value = SOFTWARE, reason = "the emulated NIC strips no tags")
   void tagsAreStrippedWhileTheQueueIsUsed() {
     FlowRule.on(spreading(), 1).type(FlowType.SNIFFER).create();
     receive(0, 2);
