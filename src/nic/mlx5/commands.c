@@ -1,4 +1,5 @@
-// The commands of the kernel as libmlx5 gives them: devices, completion queues, queue pairs, shared receive queues, flows.
+// The commands of the kernel as libmlx5 gives them: devices, completion queues, queue pairs, shared
+// receive queues.
 #include "mlx5.h"
 
 #include <errno.h>
@@ -373,28 +374,6 @@ static int type_of(const struct call *call, int type) {
 static void number(struct qp *qp) {
   qp->number = free_number(&last_qpn, (void **)qps);
   qps[qp->number] = qp;
-}
-
-// What a kernel refuses: keys of another length, and fields of two protocols of one layer.
-static int check_spreading(const struct call *call) {
-  enum {
-    IPV4 = MLX5_RX_HASH_SRC_IPV4 | MLX5_RX_HASH_DST_IPV4,
-    IPV6 = MLX5_RX_HASH_SRC_IPV6 | MLX5_RX_HASH_DST_IPV6,
-    TCP = MLX5_RX_HASH_SRC_PORT_TCP | MLX5_RX_HASH_DST_PORT_TCP,
-    UDP = MLX5_RX_HASH_SRC_PORT_UDP | MLX5_RX_HASH_DST_PORT_UDP,
-  };
-  const struct mlx5_ib_create_qp_rss *rss = call->driver_in;
-  if (call->driver_in_size < offsetof(struct mlx5_ib_create_qp_rss, comp_mask)) {
-    return EINVAL;
-  }
-  uint64_t fields = rss->rx_hash_fields_mask;
-  if (rss->rx_hash_function != MLX5_RX_HASH_FUNC_TOEPLITZ || fields & ~(uint64_t)(IPV4 | IPV6 | TCP | UDP)) {
-    return EOPNOTSUPP;
-  }
-  return rss->rx_key_len != sizeof((struct qp *)0)->hash_key || (fields & IPV4 && fields & IPV6) ||
-                 (fields & TCP && fields & UDP)
-             ? EINVAL
-             : 0;
 }
 
 int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp **result) {
@@ -893,138 +872,6 @@ static int open_xrcd(struct call *call) {
   answer(call, &(struct ib_uverbs_open_xrcd_resp){.xrcd_handle = xrcd->object.handle},
          sizeof(struct ib_uverbs_open_xrcd_resp));
   return 0;
-}
-
-static int create_wq(struct call *call) {
-  const struct ib_uverbs_ex_create_wq *in = call->in;
-  const struct mlx5_ib_create_wq *driver = call->driver_in;
-  struct object *pd = find(call->context, PD, in->pd_handle);
-  struct cq *cq = find(call->context, CQ, in->cq_handle);
-  if (!pd || !cq || in->wq_type != 0 || driver->comp_mask) {
-    return EINVAL;
-  }
-  struct qp *wq = new_object(call->context, WQ, sizeof *wq, in->user_handle);
-  if (!wq) {
-    return errno;
-  }
-  wq->type = WORK_QUEUE;
-  wq->number = wq->object.handle;
-  wq->uidx = driver->user_index;
-  wq->receives = (struct receives){.buffer = (char *)driver->buf_addr,
-                                   .doorbell = (volatile uint32_t *)driver->db_addr,
-                                   .entries = driver->rq_wqe_count,
-                                   .shift = driver->rq_wqe_shift,
-                                   .has_signature = driver->flags & MLX5_WQ_FLAG_SIGNATURE};
-  LINK(wq, all_qps);
-  use(wq->pd = pd);
-  use(wq->recv_cq = cq);
-  struct ib_uverbs_ex_create_wq_resp out = {.response_length = sizeof out,
-                                            .wq_handle = wq->object.handle,
-                                            .max_wr = in->max_wr,
-                                            .max_sge = in->max_sge,
-                                            .wqn = wq->number};
-  answer(call, &out, sizeof out);
-  return 0;
-}
-
-static int modify_wq(struct call *call) {
-  static const enum state states[] = {RESET, RTS, ERR}; // of enum ib_wq_state
-  const struct ib_uverbs_ex_modify_wq *in = call->in;
-  struct qp *wq = find(call->context, WQ, in->wq_handle);
-  if (!wq || in->attr_mask & ~7u || (in->attr_mask & 1 && in->wq_state > 2) ||
-      (in->attr_mask & 2 && (in->curr_wq_state > 2 || states[in->curr_wq_state] != wq->state))) {
-    return EINVAL;
-  }
-  if (in->attr_mask & 4) {
-    return EOPNOTSUPP; // Tags are not stripped.
-  }
-  if (in->attr_mask & 1) {
-    enum state to = states[in->wq_state];
-    if (wq->state == ERR && to == RTS) {
-      return EINVAL;
-    }
-    if (to == RESET) {
-      qp_reset(wq);
-    }
-    wq->state = to;
-  }
-  return 0;
-}
-
-static int destroy_wq(struct call *call) {
-  const struct ib_uverbs_ex_destroy_wq *in = call->in;
-  int error = destroy_handle(call, WQ, in->wq_handle);
-  struct ib_uverbs_ex_destroy_wq_resp out = {.response_length = sizeof out};
-  answer(call, &out, sizeof out);
-  return error;
-}
-
-static int create_table(struct call *call) {
-  const struct ib_uverbs_ex_create_rwq_ind_table *in = call->in;
-  unsigned size = 1u << in->log_ind_tbl_size;
-  if (in->log_ind_tbl_size > 7) {
-    return EINVAL;
-  }
-  struct qp *queues[128];
-  for (unsigned i = 0; i < size; i++) {
-    if (!(queues[i] = find(call->context, WQ, in->wq_handles[i]))) {
-      return EINVAL;
-    }
-  }
-  struct table *table = new_object(call->context, TABLE, sizeof *table + size * sizeof *queues, 0);
-  if (!table) {
-    return errno;
-  }
-  table->size = size;
-  for (unsigned i = 0; i < size; i++) {
-    use(table->queues[i] = queues[i]);
-  }
-  struct ib_uverbs_ex_create_rwq_ind_table_resp out = {
-      .response_length = sizeof out, .ind_tbl_handle = table->object.handle, .ind_tbl_num = table->object.handle};
-  answer(call, &out, sizeof out);
-  return 0;
-}
-
-static int destroy_table(struct call *call) {
-  return destroy_handle(call, TABLE, ((const struct ib_uverbs_ex_destroy_rwq_ind_table *)call->in)->ind_tbl_handle);
-}
-
-static int create_flow(struct call *call) {
-  const struct ib_uverbs_create_flow *in = call->in;
-  struct qp *qp = find(call->context, QP, in->qp_handle);
-  if (!qp || (qp->type != RAW_PACKET && qp->type != UD)) {
-    return EINVAL;
-  }
-  const struct ib_uverbs_flow_spec_eth *eth = (const void *)(in + 1);
-  bool everything = in->flow_attr.type != 0 || in->flow_attr.num_of_specs == 0; // ALL_DEFAULT and the like
-  if (!everything && (in->flow_attr.num_of_specs != 1 || eth->type != 0x20)) {
-    return unknown_call("flow with specifications other than Ethernet%.0u%.0u", 0, 0);
-  }
-  unsigned i = 0;
-  while (i < 64 && flows[i]) {
-    i++;
-  }
-  if (i == 64) {
-    return ENOSPC;
-  }
-  struct flow *flow = new_object(call->context, FLOW, sizeof *flow, 0);
-  if (!flow) {
-    return errno;
-  }
-  flow->everything = everything;
-  if (!everything) {
-    memcpy(flow->mac, eth->val.dst_mac, 6);
-    memcpy(flow->mask, eth->mask.dst_mac, 6);
-  }
-  use(flow->qp = qp);
-  flows[i] = flow;
-  answer(call, &(struct ib_uverbs_create_flow_resp){.flow_handle = flow->object.handle},
-         sizeof(struct ib_uverbs_create_flow_resp));
-  return 0;
-}
-
-static int destroy_flow(struct call *call) {
-  return destroy_handle(call, FLOW, ((const struct ib_uverbs_destroy_flow *)call->in)->flow_handle);
 }
 
 // How the time stamps of completions, in nanoseconds, become those of the real-time clock.

@@ -14,7 +14,6 @@ struct qp *qps[1 << 16];
 struct srq *srqs[1 << 16];
 struct qp *all_qps;
 struct cq *all_cqs;
-struct flow *flows[64];
 
 // --- layouts of the PRM ---
 
@@ -336,7 +335,9 @@ static struct srq *srq_of(struct qp *qp, uint32_t srqn) {
 static void complete_receive(struct qp *qp, struct srq *srq, struct cq *cq, uint16_t index, unsigned opcode,
                              struct cqe cqe, bool solicited) {
   cqe.uidx = htobe32(qp->type == XRC_TGT ? srq->uidx : qp->uidx);
-  cqe.opcode_qpn = htobe32(qp->number);
+  if (!cqe.opcode_qpn) {
+    cqe.opcode_qpn = htobe32(qp->number);
+  }
   cqe.wqe_counter = htobe16(index);
   if (srq && srq->limit && posted(&srq->receives) < srq->limit) {
     srq->limit = 0;
@@ -348,7 +349,7 @@ static void complete_receive(struct qp *qp, struct srq *srq, struct cq *cq, uint
 struct message {
   struct pieces data;
   unsigned opcode; // of the completion
-  uint32_t immediate, source_qpn, srqn, invalidate;
+  uint32_t immediate, source_qpn, srqn, invalidate, tag;
   bool solicited, has_data;
   char *written; // Where an RDMA write puts the data.
   const struct datagram *datagram;
@@ -426,6 +427,7 @@ static enum syndrome receive(struct qp *qp, struct message *message) {
       .flags_qpn = htobe32(message->source_qpn | (message->datagram ? 1u << 28 : 0)),
       .immediate = message->immediate,
       .length = htobe32(message->data.length + header),
+      .opcode_qpn = htobe32(message->tag),
   };
   if (message->datagram) {
     char grh[40];
@@ -746,101 +748,20 @@ static enum syndrome datagram(struct qp *qp, struct control *control, char *segm
   return OK;
 }
 
-// Of a packet: what flow rules match and what RSS hashes.
-struct headers {
-  uint8_t bytes[128]; // those after the end of the packet are 0
-  unsigned network, transport; // where the headers begin, after Ethernet and a tag; 0: neither IPv4 nor IPv6, TCP nor UDP
-  bool ipv6, tcp;
-};
-
-static struct headers headers_of(const struct pieces *packet) {
-  struct headers headers = {0};
-  struct pieces copied = {0};
-  add_bytes(&copied, headers.bytes, sizeof headers.bytes);
-  copy(&copied, 0, packet);
-  unsigned network = 14;
-  const uint8_t *type = headers.bytes + 12;
-  if (type[0] == 0x81 && type[1] == 0) {
-    network += 4;
-    type += 4;
-  }
-  const uint8_t *ip = headers.bytes + network;
-  headers.ipv6 = type[0] == 0x86 && type[1] == 0xdd;
-  if (!headers.ipv6 && (type[0] != 8 || type[1] != 0)) {
-    return headers;
-  }
-  headers.network = network;
-  uint8_t protocol = headers.ipv6 ? ip[6] : ip[9];
-  headers.tcp = protocol == 6;
-  if (headers.tcp || protocol == 17) {
-    headers.transport = network + (headers.ipv6 ? 40 : 4u * (ip[0] & 0xf));
-  }
-  return headers;
-}
-
-// One bit of the input selects 32 bits of the key.
-static uint32_t toeplitz(const uint8_t *key, const uint8_t *input, unsigned length) {
-  uint32_t hash = 0;
-  for (unsigned bit = 0; bit < 8 * length; bit++) {
-    if (input[bit / 8] & 0x80 >> bit % 8) {
-      uint64_t window = 0;
-      for (unsigned i = 0; i < 5; i++) {
-        window = window << 8 | key[bit / 8 + i];
-      }
-      hash ^= (uint32_t)(window >> (8 - bit % 8));
+// Whether a rule of this type and device matches.
+static bool deliver(int device, unsigned type, struct message *message, const struct headers *headers) {
+  bool matched = false;
+  for (unsigned i = 0; i < 64; i++) {
+    struct flow *flow = flows[i];
+    struct qp *target =
+        flow && flow->type == type && flow->object.context->device == device ? receiver(flow, headers) : NULL;
+    if (target) {
+      message->tag = flow->tag;
+      receive(target, message);
+      matched = true;
     }
   }
-  return hash;
-}
-
-// 0 if the packet does not have all fields.
-static uint32_t hash_of(const struct qp *qp, const struct headers *headers) {
-  unsigned address = headers->ipv6 ? 16 : 4;
-  const uint8_t *addresses = headers->bytes + headers->network + (headers->ipv6 ? 8 : 12);
-  const uint8_t *ports = headers->bytes + headers->transport;
-  bool network = headers->network, transport = headers->transport;
-  const struct {
-    uint64_t field;
-    bool present;
-    const uint8_t *at;
-    unsigned length;
-  } fields[] = {
-      {MLX5_RX_HASH_SRC_IPV4, network && !headers->ipv6, addresses, 4},
-      {MLX5_RX_HASH_SRC_IPV6, network && headers->ipv6, addresses, 16},
-      {MLX5_RX_HASH_DST_IPV4, network && !headers->ipv6, addresses + address, 4},
-      {MLX5_RX_HASH_DST_IPV6, network && headers->ipv6, addresses + address, 16},
-      {MLX5_RX_HASH_SRC_PORT_TCP, transport && headers->tcp, ports, 2},
-      {MLX5_RX_HASH_SRC_PORT_UDP, transport && !headers->tcp, ports, 2},
-      {MLX5_RX_HASH_DST_PORT_TCP, transport && headers->tcp, ports + 2, 2},
-      {MLX5_RX_HASH_DST_PORT_UDP, transport && !headers->tcp, ports + 2, 2},
-  };
-  uint8_t input[36];
-  unsigned length = 0;
-  for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
-    if (qp->hashed & fields[i].field) {
-      if (!fields[i].present) {
-        return 0;
-      }
-      memcpy(input + length, fields[i].at, fields[i].length);
-      length += fields[i].length;
-    }
-  }
-  return toeplitz(qp->hash_key, input, length);
-}
-
-// The queue that receives a packet of a queue pair: its own, or the one that RSS chooses.
-static struct qp *receiver(struct qp *qp, const struct headers *headers) {
-  struct table *table = (struct table *)qp->table;
-  return table ? table->queues[hash_of(qp, headers) & (table->size - 1)] : qp;
-}
-
-static bool matches(const struct flow *flow, const struct headers *headers) {
-  for (int i = 0; !flow->everything && i < 6; i++) {
-    if ((headers->bytes[i] ^ flow->mac[i]) & flow->mask[i]) {
-      return false;
-    }
-  }
-  return true;
+  return matched;
 }
 
 static enum syndrome packet(struct qp *qp, struct control *control, char *segments, char *end, uint32_t *length) {
@@ -857,12 +778,11 @@ static enum syndrome packet(struct qp *qp, struct control *control, char *segmen
   }
   *length = message.data.length;
   struct headers headers = headers_of(&message.data);
-  for (unsigned i = 0; i < 64; i++) {
-    if (flows[i] && matches(flows[i], &headers)) {
-      struct qp *target = receiver(flows[i]->qp, &headers);
-      if (target->state >= RTR && target->state <= RTS) {
-        receive(target, &message);
-      }
+  for (int device = 0; device < DEVICES; device++) {
+    deliver(device, SNIFFER, &message, &headers);
+    if (!deliver(device, NORMAL, &message, &headers) &&
+        !(headers.bytes[0] & 1 && deliver(device, MULTICAST_DEFAULT, &message, &headers))) {
+      deliver(device, ALL_DEFAULT, &message, &headers);
     }
   }
   return OK;

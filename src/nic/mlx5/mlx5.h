@@ -94,11 +94,30 @@ struct table {
   struct qp *queues[];
 };
 
+// Types of flow rules, enum ibv_flow_attr_type, and kinds of their specifications, enum ibv_flow_spec_type.
+enum { NORMAL = 0, ALL_DEFAULT = 1, MULTICAST_DEFAULT = 2, SNIFFER = 3 };
+enum { SPEC_ETHERNET = 0x20, SPEC_IPV4 = 0x30, SPEC_IPV6 = 0x31, SPEC_TCP = 0x40, SPEC_UDP = 0x41, SPEC_TAG = 0x1000 };
+
+struct spec {
+  uint32_t type;
+  uint8_t value[40], mask[40];
+};
+
 struct flow {
   struct object object;
   struct qp *qp;
-  bool everything;
-  uint8_t mac[6], mask[6];
+  unsigned type;
+  uint32_t tag;   // in the completion queue entry; 0: the number of the queue
+  unsigned count; // 0: matches everything
+  struct spec specs[4];
+};
+
+// Of a packet: what flow rules match and what RSS hashes.
+struct headers {
+  uint8_t bytes[128]; // those after the end of the packet are 0
+  unsigned type;               // where the Ethertype is, after a tag
+  unsigned network, transport; // where the headers begin; 0: neither IPv4 nor IPv6, neither TCP nor UDP
+  bool ipv6, tcp;
 };
 
 // Device memory: pages of a file that both libmlx5 and the engine map.
@@ -128,3 +147,16 @@ struct qp *qp_numbered(uint32_t number);
 void qp_enter_error(struct qp *qp);
 void qp_reset(struct qp *qp);
 bool cq_resize(struct cq *cq, char *buffer, uint32_t entries);
+
+// --- packets.c ---
+
+int check_spreading(const struct call *call);
+int create_wq(struct call *call);
+int modify_wq(struct call *call);
+int destroy_wq(struct call *call);
+int create_table(struct call *call);
+int destroy_table(struct call *call);
+int create_flow(struct call *call);
+int destroy_flow(struct call *call);
+struct headers headers_of(const struct pieces *packet);
+struct qp *receiver(const struct flow *flow, const struct headers *headers);

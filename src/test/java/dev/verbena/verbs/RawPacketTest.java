@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
 import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -30,10 +31,8 @@ import java.util.zip.CRC32;
 
 /** Raw packets from one device to another: flow rules and offloads. */
 @On(
-    value = SOFTWARE,
-    reason =
-        "Soft-RoCE has no raw packets; the emulated NIC has neither counters, tags, stripping nor"
-            + " segmentation, and matches Ethernet headers alone")
+    value = {SOFTWARE, MLX5},
+    reason = "Soft-RoCE has no raw packets")
 class RawPacketTest extends RawEndsFixture {
   private static final int MATCHED = 1;
   private static final int OTHER = 2;
@@ -95,6 +94,7 @@ class RawPacketTest extends RawEndsFixture {
   }
 
   @DeviceTest
+  @On(value = SOFTWARE, reason = "the emulated NIC has no counters of rules")
   void ruleOfHigherPriorityDropsAndCounts() {
     FlowCounters counters = FlowCounters.on(b.context);
     counters.attach(FlowCounters.Counted.BYTES, 0);
@@ -113,6 +113,7 @@ class RawPacketTest extends RawEndsFixture {
   }
 
   @DeviceTest
+  @On(value = SOFTWARE, reason = "the emulated NIC computes no checksums")
   void checksumsAreFilledInAndVerified() throws Exception {
     b.receive(4);
     b.rule().type(FlowType.SNIFFER).create();
@@ -136,6 +137,7 @@ class RawPacketTest extends RawEndsFixture {
   }
 
   @DeviceTest
+  @On(value = SOFTWARE, reason = "the emulated NIC strips no tags")
   void tagIsStrippedAndCheckSequenceKept() {
     try (RawEnd other =
         new RawEnd(
@@ -157,6 +159,7 @@ class RawPacketTest extends RawEndsFixture {
   }
 
   @DeviceTest
+  @On(value = SOFTWARE, reason = "the emulated NIC segments nothing")
   void tcpIsSegmented() {
     byte[] whole = Frames.tcp(Frames.MAC, Frames.HERE, Frames.THERE, 3000, 80, 2500);
     int header = whole.length - 2500;
@@ -191,6 +194,7 @@ class RawPacketTest extends RawEndsFixture {
   }
 
   @DeviceTest
+  @On(value = SOFTWARE, reason = "the emulated NIC has no counters of rules")
   void rulesAreClosedBeforeTheirQueuePair() {
     FlowCounters counters = FlowCounters.on(b.context);
     FlowRule plain = b.rule().create();
