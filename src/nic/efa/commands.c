@@ -546,6 +546,7 @@ static int destroy_object(struct object *object, bool closing) {
 // --- ioctl ---
 
 enum { DRIVER_NAMESPACE = 1 << 12, METHOD_MR_QUERY = DRIVER_NAMESPACE };
+enum { METHOD_PORT_SPEED = 7, ATTR_PORT_NUMBER = 0, ATTR_PORT_SPEED = 1 }; // of the device, in headers of rdma-core 62
 
 // Which interconnects the device uses for a region: it has one, which receives and reads use.
 static int query_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
@@ -563,11 +564,28 @@ static int query_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header)
   return 0;
 }
 
+// In units of 100 Mbit/s: four lanes of EDR, as query_port answers.
+static int query_port_speed(struct ib_uverbs_ioctl_hdr *header) {
+  for (unsigned i = 0; i < header->num_attrs; i++) {
+    struct ib_uverbs_attr *attribute = &header->attrs[i];
+    if (attribute->attr_id == ATTR_PORT_NUMBER && attribute->data != 1) {
+      return EINVAL;
+    }
+    if (attribute->attr_id == ATTR_PORT_SPEED) {
+      *(uint64_t *)(uintptr_t)attribute->data = 1000;
+    }
+  }
+  return 0;
+}
+
 // libibverbs of testing gives all commands of <rdma/ib_user_verbs.h> in an ioctl.
 static int control(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
   unsigned object = header->object_id, method = header->method_id;
   if (object == UVERBS_OBJECT_DEVICE && method == UVERBS_METHOD_INVOKE_WRITE) {
     return invoke_write(context, header);
+  }
+  if (object == UVERBS_OBJECT_DEVICE && method == METHOD_PORT_SPEED) {
+    return query_port_speed(header);
   }
   if (object == UVERBS_OBJECT_MR && method == METHOD_MR_QUERY) {
     return query_mr(context, header);

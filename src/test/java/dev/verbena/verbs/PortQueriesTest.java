@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.EFA;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -10,6 +11,7 @@ import dev.verbena.address.Gid;
 import dev.verbena.address.GidEntry;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import java.util.List;
 import java.util.OptionalLong;
@@ -64,6 +66,14 @@ class PortQueriesTest extends FakeDeviceFixture {
     assertEquals(OptionalLong.empty(), context.port(1).megabitsPerSecond());
     speed = 4000;
     assertEquals(OptionalLong.of(400_000), context.port(1).megabitsPerSecond());
+  }
+
+  @DeviceTest
+  @On(EFA)
+  void theSpeedOfAnEfaIsThatOfItsLanes() {
+    try (Context real = Rig.a().open()) {
+      assertEquals(OptionalLong.of(100_000), real.port(1).megabitsPerSecond());
+    }
   }
 
   @DeviceTest
