@@ -242,6 +242,9 @@ static int destroy_object(struct object *object, bool closing) {
     mkeys[m->key >> 8 & 0xffff] = NULL;
     unuse(m->pd);
     unuse(m->memory);
+    if (m->mapping) {
+      munmap(m->mapping, m->mapping_length);
+    }
   }
   forget_events(object->context->async, object);
   objects[object->handle] = NULL;

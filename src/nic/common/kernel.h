@@ -115,6 +115,8 @@ struct mkey {
   unsigned access;
   struct mkey *region;   // below a bound window
   struct object *memory; // device memory of which it is a region
+  void *mapping;         // of a DMA buffer
+  size_t mapping_length;
 };
 
 // A list in which any element is unlinked in constant time.

@@ -136,7 +136,7 @@ static uint64_t pages(uint64_t start, uint64_t length) { return ((start & 0xfff)
 int rereg_mr(struct call *call) {
   const struct ib_uverbs_rereg_mr *in = call->in;
   struct mkey *m = find(call->context, MR, in->mr_handle);
-  if (!m || m->memory || !in->flags || in->flags & ~7u) {
+  if (!m || m->memory || m->mapping || !in->flags || in->flags & ~7u) {
     return EINVAL;
   }
   struct mkey changed = *m;
