@@ -79,9 +79,11 @@ class NettySuiteTest {
     }
 
     void end(Program program) throws Exception {
-      program.exitStatus();
-      Files.writeString(FOLDER.resolve(name + ".log"), program.text());
-      program.endsWell();
+      try {
+        program.endsWell();
+      } finally {
+        Files.writeString(FOLDER.resolve(name + ".log"), program.text());
+      }
     }
   }
 
