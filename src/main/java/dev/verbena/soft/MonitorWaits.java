@@ -28,7 +28,7 @@ final class MonitorWaits {
   private static final int LAST_LOOKS = 100_000;
 
   private final Field state = field("state");
-  private final Field isChosen = field("onWaitingList");
+  private final Field onList = field("onWaitingList");
   private final int blocked = (int) get(field("BLOCKED"), null);
   private final int unblocked = (int) get(field("UNBLOCKED"), null);
   private final int waits = (int) get(field("WAIT"), null);
@@ -90,9 +90,14 @@ final class MonitorWaits {
 
   /** Waits until the thread of the JVM has nothing to do for a thread. */
   private void settle(Object thread) {
-    while ((boolean) get(isChosen, thread) || !isIdle()) {
+    while (isChosen(thread) || !isIdle()) {
       Thread.onSpinWait();
     }
+  }
+
+  /** Whether that thread is going to let it go on. */
+  private boolean isChosen(Object thread) {
+    return (boolean) get(onList, thread);
   }
 
   private boolean isIdle() {
@@ -116,7 +121,7 @@ final class MonitorWaits {
    */
   boolean goesOn(Runnable task, List<Runnable> ready) {
     Object thread = threadOf(task);
-    for (int i = 0; isIn(thread, blocked, blocked) && mayEnd(i); i++) {
+    for (int i = 0; isIn(thread, blocked, blocked) && (isChosen(thread) || mayEnd(i)); i++) {
       if (i < SPINS) {
         Thread.onSpinWait();
       } else {
