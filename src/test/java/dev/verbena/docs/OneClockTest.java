@@ -39,7 +39,6 @@ class OneClockTest {
           "sockets/ClosingConnections.java: , TimeUnit.NANOSECONDS)", "runs when the JVM ends",
           "soft/Departures.java: new Thread(", "runs when the JVM ends",
           "soft/MonitorWaits.java: Thread.onSpinWait", "waits for a thread of the JVM",
-          "soft/MonitorWaits.java: Thread.yield", "waits for a thread of the JVM",
           "soft/MonitorWaits.java: parkNanos", "waits for a thread of the JVM",
           "internal/mlx5/SpinLock.java: Thread.onSpinWait", "holds a lock of libmlx5, for a store",
           "internal/mlx5/SpinLock.java: Thread.yield", "holds a lock of libmlx5, for a store");
