@@ -229,6 +229,16 @@ uint32_t free_number(uint32_t *last, void **table) {
   return *last;
 }
 
+// Windows over a region that ends are not bound any more.
+static void unbind_windows(const struct mkey *region) {
+  for (size_t i = 0; i < sizeof mkeys / sizeof *mkeys; i++) {
+    if (mkeys[i] && mkeys[i]->window && mkeys[i]->region == region) {
+      mkeys[i]->region = NULL;
+      mkeys[i]->free = true;
+    }
+  }
+}
+
 static int destroy_object(struct object *object, bool closing) {
   if (object->users) {
     return EBUSY;
@@ -240,6 +250,7 @@ static int destroy_object(struct object *object, bool closing) {
   if (object->kind == MR || object->kind == MW) {
     struct mkey *m = (struct mkey *)object;
     mkeys[m->key >> 8 & 0xffff] = NULL;
+    unbind_windows(m);
     unuse(m->pd);
     unuse(m->memory);
     if (m->mapping) {

@@ -237,6 +237,7 @@ char *translate(uint32_t key, uint64_t address, uint64_t length, unsigned access
 bool add_bytes(struct pieces *pieces, void *at, uint32_t length);
 void copy(struct pieces *to, uint64_t skip, const struct pieces *from);
 
+int check_access(unsigned access);
 struct mkey *new_region(struct object *pd, uint64_t start, uint64_t address, uint64_t length, unsigned access);
 int reg_mr(struct call *call);
 int rereg_mr(struct call *call);

@@ -84,7 +84,7 @@ static int pin(uint64_t start, uint64_t length, bool writes) {
   return at >= start + length ? 0 : EFAULT;
 }
 
-static int check_access(unsigned access) {
+int check_access(unsigned access) {
   if (access & ~(0x3ffu << 20 | 63)) {
     return EOPNOTSUPP;
   }

@@ -144,7 +144,7 @@ static int reg_dm_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header
   struct device_memory *memory = find(context, DM, value(header, UVERBS_ATTR_REG_DM_MR_DM_HANDLE));
   uint64_t offset = value(header, UVERBS_ATTR_REG_DM_MR_OFFSET), length = value(header, UVERBS_ATTR_REG_DM_MR_LENGTH);
   unsigned access = value(header, UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS);
-  if (!pd || !memory || !(access & ZERO_BASED) || offset > memory->length || length > memory->length - offset) {
+  if (!pd || !memory || !(access & ZERO_BASED) || check_access(access) || offset > memory->length || length > memory->length - offset) {
     return EINVAL;
   }
   char *at = memories[context->device].bytes + (size_t)memory->page * PAGE + offset;
@@ -169,7 +169,7 @@ static int reg_dmabuf_mr(struct context *context, struct ib_uverbs_ioctl_hdr *he
   unsigned access = value(header, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS);
   int file = (int)value(header, UVERBS_ATTR_REG_DMABUF_MR_FD);
   struct stat status;
-  if (!pd || iova % PAGE != in_page || fstat(file, &status) || offset > (uint64_t)status.st_size ||
+  if (!pd || check_access(access) || iova % PAGE != in_page || fstat(file, &status) || offset > (uint64_t)status.st_size ||
       length > status.st_size - offset) {
     return EINVAL;
   }

@@ -114,6 +114,9 @@ static int read_specs(struct flow *flow, const struct ib_uverbs_create_flow *in,
     const struct ib_uverbs_flow_spec_hdr *header = (const void *)at;
     if (at + sizeof(struct ib_uverbs_flow_spec_action_tag) <= end && header->type == SPEC_TAG) {
       flow->tag = ((const struct ib_uverbs_flow_spec_action_tag *)header)->tag_id;
+      if (flow->tag >> 24) {
+        return EINVAL;
+      }
       at += header->size;
       continue;
     }
@@ -144,8 +147,9 @@ int create_flow(struct call *call) {
     return EINVAL;
   }
   struct flow read = {.type = in->flow_attr.type};
-  if (read.type > SNIFFER || read_specs(&read, in, call->in_size)) {
-    return unknown_call("flow with other specifications than Ethernet, IP, TCP, UDP and tags%.0u%.0u", 0, 0);
+  int error = read.type > SNIFFER ? EOPNOTSUPP : read_specs(&read, in, call->in_size);
+  if (error) {
+    return error == EINVAL ? EINVAL : unknown_call("flow of other kinds of packets or actions%.0u%.0u", 0, 0);
   }
   unsigned i = 0;
   while (i < 64 && flows[i]) {

@@ -394,7 +394,7 @@ class MrTest {
   @DeviceTest
   @On(
       value = {SOFTWARE, SOFT_ROCE},
-      reason = "the emulated NIC registers them")
+      reason = "the emulated mlx5 registers them")
   void softRoceDoesNotRegisterDmaBuffers() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
