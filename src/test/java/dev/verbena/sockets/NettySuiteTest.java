@@ -21,9 +21,11 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.Timeout;
 
 /**
  * Netty's own tests of socket channels ({@code io.netty:netty-testsuite}) pass over channels of
@@ -155,6 +157,7 @@ class NettySuiteTest {
   }
 
   @TestFactory
+  @Timeout(value = 1, unit = TimeUnit.HOURS) // Netty's tests together take minutes.
   List<DynamicTest> testsOfNettyDoWhatIsExpected() throws Exception {
     List<Expected> list =
         rows(EXPECTED).stream()
