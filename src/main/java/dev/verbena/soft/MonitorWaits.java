@@ -121,7 +121,9 @@ final class MonitorWaits {
    */
   boolean goesOn(Runnable task, List<Runnable> ready) {
     Object thread = threadOf(task);
-    for (int i = 0; isIn(thread, blocked, blocked) && (isChosen(thread) || mayEnd(i)); i++) {
+    for (int i = 0;
+        isIn(thread, blocked, blocked) && (isChosen(thread) || mayEnd(i) || !isIdle());
+        i++) {
       if (i < SPINS) {
         Thread.onSpinWait();
       } else {
