@@ -474,8 +474,8 @@ public final class QueuePair extends Resource implements ReceiveQueue {
    * {@return whether {@link AsyncEventType#QP_LAST_WQE_REACHED} was read, by the program or by this
    * library, since the queue pair was last reset: a queue pair in state ERR takes no more requests
    * of its shared receive queue} The completion of a send request that is posted then follows those
-   * of all requests that it took, and it can be closed after that without losing one of them. An
-   * event that is read after a reset counts for later. Soft-RoCE has it since Linux 6.3.
+   * of all requests that it took, and it can be closed after that without losing one of them. False
+   * while nobody reads events, and with Soft-RoCE before Linux 6.3; read the event before a reset.
    *
    * @see AsyncEvents
    */
