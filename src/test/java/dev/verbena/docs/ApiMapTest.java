@@ -39,9 +39,20 @@ class ApiMapTest {
   /** Control calls that succeeded in the lab: what src/lab/verify sees there. */
   private static final Path SEEN = Path.of("src/test/resources/seen-in-lab.txt");
 
+  /** The same on an emulated NIC, with the code of a vendor's provider. */
+  private record Nic(String name, Environment environment) {
+    static final List<Nic> ALL =
+        List.of(new Nic("mlx5", Environment.NIC), new Nic("EFA", Environment.EFA));
+
+    private Set<String> seen() throws IOException {
+      return lines(Path.of("src/test/resources/seen-on-%s.txt".formatted(environment)));
+    }
+  }
+
   private static final Optional<Environment> SOFT = Optional.of(Environment.SOFT);
 
   private static final String KERNEL = "kernel";
+  private static final String NIC = "emulated NIC";
   private static final String FAKE = "fake";
   private static final String IN_JAVA = "Java";
 
@@ -62,14 +73,24 @@ class ApiMapTest {
       Posting, polling and other calls that are not traced have a device test that fails without them, which a guest runs \
       (`src/test/resources/untraced.tsv`): `mvn test -Dtest=UntracedTest` changes each of them and shows \
       that its test fails.
-      - **fake**: not called there, because Soft-RoCE does not support it or a newer function is called where available; \
-      tested with a fake or on software devices (`src/test/resources/fake.tsv`), which behave as the manual page, or the \
-      file of rdma-core, beside it says.
+      - **emulated NIC**: not called there, because Soft-RoCE does not support it or a newer function is called where \
+      available. A device test has called it with libmlx5 or libefa over an [emulated NIC](../src/nic/README.md), and the \
+      call succeeded. The trace of calls records this, too.
+      - **fake**: neither; tested with a fake or on software devices (`src/test/resources/fake.tsv`), which behave as the \
+      manual page, or the file of rdma-core, beside it says.
       - **Java**: implemented in Java; needs no device.
 
-      The last column tells which functions the [software device](soft-device.md) implements: those with a method in its \
+      The fourth column has the emulated NICs on which a device test has called the function, also of those that a kernel \
+      has run. The last column tells which functions the [software device](soft-device.md) implements: those with a method in its \
       classes, and inline functions with a device test that runs on it.
 
+      """;
+
+  private static final String TABLE =
+      """
+
+      | C | Java | tested with | emulated NIC | software device |
+      |---|---|---|---|---|
       """;
 
   @TestFactory
@@ -112,7 +133,7 @@ class ApiMapTest {
   }
 
   @Test
-  void everyFunctionThatNoKernelRunsIsListed() throws IOException {
+  void everyFunctionThatIsTestedWithAFakeIsListed() throws Exception {
     Map<String, String> fake = marks();
     fake.values().removeIf(mark -> !mark.equals(FAKE));
     assertEquals(
@@ -161,39 +182,67 @@ class ApiMapTest {
         onSoft = has ? "yes" : "no";
       }
       rows.computeIfAbsent(function.library(), library -> new ArrayList<>())
-          .add(row(function.name(), map.of(function.name()), testedWith, onSoft));
+          .add(row(function.name(), map.of(function.name()), testedWith, nics(function), onSoft));
     }
     StringBuilder page = new StringBuilder(HEAD);
     page.append(
-        "%d functions, %d of them called on a kernel, %d implemented by the software device.%n"
+        "%d functions: %d called on a kernel, %d more on an emulated NIC; %d implemented by the software device.%n"
             .formatted(
-                CFunction.all().size(), Collections.frequency(marks.values(), KERNEL), software));
+                CFunction.all().size(),
+                Collections.frequency(marks.values(), KERNEL),
+                Collections.frequency(marks.values(), NIC),
+                software));
     rows.forEach(
         (library, lines) ->
             page.append("\n## ")
                 .append(library)
-                .append("\n\n| C | Java | tested with | software device |\n|---|---|---|---|\n")
+                .append("\n")
+                .append(TABLE)
                 .append(String.join("", lines)));
     return page.toString();
   }
 
   private static boolean runsOnSoftware(String name) throws ClassNotFoundException {
+    return runsOn(Environment.SOFT, name);
+  }
+
+  private static boolean runsOn(Environment environment, String name)
+      throws ClassNotFoundException {
     Method test = method(name).orElseThrow();
-    return Gaps.runs(Environment.SOFT, test.getDeclaringClass(), test);
+    return Gaps.runs(environment, test.getDeclaringClass(), test);
+  }
+
+  /** The emulated NICs on which a device test has called a function. */
+  private static String nics(CFunction function) throws Exception {
+    UntracedFunction row = untraced().get(function.name());
+    List<String> nics = new ArrayList<>();
+    for (Nic nic : Nic.ALL) {
+      if (row == null
+          ? isSeen(function.name(), nic.seen())
+          : !row.isInJava() && runsOn(nic.environment, row.test())) {
+        nics.add(nic.name);
+      }
+    }
+    return String.join(", ", nics);
   }
 
   /** What each function is tested with. */
-  private static Map<String, String> marks() throws IOException {
+  private static Map<String, String> marks() throws Exception {
     Map<String, UntracedFunction> untraced = untraced();
-    Set<String> seen = new TreeSet<>(Files.readAllLines(SEEN));
+    Set<String> seen = lines(SEEN);
     Map<String, String> marks = new TreeMap<>();
     for (CFunction function : CFunction.all()) {
       String name = function.name();
       UntracedFunction row = untraced.get(name);
       boolean isSeen = row != null || isSeen(name, seen);
-      marks.put(name, row != null && row.isInJava() ? IN_JAVA : isSeen ? KERNEL : FAKE);
+      String without = nics(function).isEmpty() ? FAKE : NIC;
+      marks.put(name, row != null && row.isInJava() ? IN_JAVA : isSeen ? KERNEL : without);
     }
     return marks;
+  }
+
+  private static Set<String> lines(Path file) throws IOException {
+    return new TreeSet<>(Files.readAllLines(file));
   }
 
   private static Map<String, UntracedFunction> untraced() throws IOException {
@@ -206,11 +255,12 @@ class ApiMapTest {
     return Stream.of("", "_", "__", "___").anyMatch(prefix -> seen.contains(prefix + function));
   }
 
-  private static String row(String function, List<String> members, String mark, String onSoft) {
+  private static String row(
+      String function, List<String> members, String mark, String nics, String onSoft) {
     String java =
         members.stream()
             .map(member -> "`" + member.replace(".<init>", "") + "`")
             .collect(Collectors.joining(", "));
-    return "| `%s` | %s | %s | %s |\n".formatted(function, java, mark, onSoft);
+    return "| `%s` | %s | %s | %s | %s |\n".formatted(function, java, mark, nics, onSoft);
   }
 }

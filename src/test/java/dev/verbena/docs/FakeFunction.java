@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * A C function that no test has called on a kernel.
+ * A C function that no test has called on a kernel, nor with the code of a vendor's provider.
  *
  * @param test a test on a fake or on software devices
  * @param source the manual page, or the file of rdma-core, that the test follows
