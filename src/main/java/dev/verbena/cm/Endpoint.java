@@ -448,7 +448,7 @@ public final class Endpoint implements AutoCloseable {
     try {
       await("rdma_disconnect", EventType.DISCONNECTED, deadline);
     } catch (ConnectionException e) {
-      if (e.event().type() != EventType.DISCONNECTED) {
+      if (end().isEmpty()) {
         throw e;
       }
     }
@@ -469,8 +469,9 @@ public final class Endpoint implements AutoCloseable {
 
   /**
    * {@return the event that ended the connection: {@link EventType#DISCONNECTED} or {@link
-   * EventType#DEVICE_REMOVAL}, also {@link EventType#ADDR_CHANGE} with {@link AddressChange#END};
-   * empty if the connection has not ended}
+   * EventType#DEVICE_REMOVAL}; {@link EventType#REJECTED} if the peer ended before it received the
+   * last message of the handshake (RTU); also {@link EventType#ADDR_CHANGE} with {@link
+   * AddressChange#END}; empty if the connection has not ended}
    */
   public Optional<ConnectionEvent> end() {
     return Optional.ofNullable(events.end);

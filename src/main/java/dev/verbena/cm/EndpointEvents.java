@@ -38,6 +38,9 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
   /** Whether requests are outstanding that may still complete when the peer has disconnected. */
   volatile BooleanSupplier outstanding = () -> false;
 
+  /** Accessed by the thread that reads the channel. */
+  private boolean isEstablished;
+
   volatile AddressChange addressChange = AddressChange.IGNORE;
   volatile Duration completionTime = Duration.ZERO;
   volatile @Nullable ConnectionEvent end;
@@ -62,6 +65,7 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
   @Override
   public void accept(Optional<ConnectionEvent> event) {
     event.filter(e -> e.type() == EventType.ADDR_CHANGE).ifPresent(this::logAddressChange);
+    isEstablished |= event.filter(e -> e.type() == EventType.ESTABLISHED).isPresent();
     event
         .filter(this::ends)
         .ifPresent(
@@ -84,8 +88,10 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
     }
   }
 
+  /** A peer that ends before it receives the RTU rejects what is established at this end. */
   private boolean ends(ConnectionEvent event) {
     return ENDS.contains(event.type())
+        || (event.type() == EventType.REJECTED && isEstablished)
         || (event.type() == EventType.ADDR_CHANGE && addressChange == AddressChange.END);
   }
 

@@ -31,7 +31,10 @@ public enum EventType {
   CONNECT_ERROR(rdma_h.RDMA_CM_EVENT_CONNECT_ERROR(), "the connection could not be established"),
   /** The peer does not answer. */
   UNREACHABLE(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), "the peer does not answer"),
-  /** The peer or its kernel rejected the connection. */
+  /**
+   * The peer or its kernel rejected the connection. After {@link #ESTABLISHED}: the peer has ended
+   * before it received the last message of the handshake (RTU).
+   */
   REJECTED(rdma_h.RDMA_CM_EVENT_REJECTED(), "rejected"),
   /** The connection is established, or the datagram service is resolved. */
   ESTABLISHED(rdma_h.RDMA_CM_EVENT_ESTABLISHED(), "the connection is established"),

@@ -2,7 +2,10 @@ package dev.verbena.cm;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.internal.time.Time;
+import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import dev.verbena.values.QueuePairCapacity;
@@ -11,8 +14,10 @@ import dev.verbena.verbs.QueuePair;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
 
 /** What happens to requests when the peer disconnects. */
 class PeerLeavesTest {
@@ -70,6 +75,37 @@ class PeerLeavesTest {
                 ConnectionException.class,
                 () -> Connection.accept(request, ConnectionSettings.DEFAULT));
         assertEquals(EventType.REJECTED, gone.event().type());
+      }
+    }
+  }
+
+  /** The peer is not connected yet, and ends by REJ instead of DREQ. */
+  @Test
+  @InSimulation
+  @EnabledForJreRange(minVersion = 24)
+  void peerThatEndsBeforeItReceivesTheRtuRejects() throws Exception {
+    Duration delay = Duration.ofMillis(10);
+    try (SoftHosts hosts = SoftHosts.create();
+        Listener listener =
+            hosts.call(() -> Listener.open(new InetSocketAddress(hosts.serverAddress(), 0)))) {
+      FutureTask<Connection> connecting =
+          new FutureTask<>(
+              () -> hosts.call(() -> Connection.connect(listener.address().orElseThrow())));
+      hosts.faults().delay(delay);
+      Time.daemon().start(connecting);
+      try (Endpoint request = listener.take()) {
+        var _ = request.id().queues().createQueuePair(QueuePairCapacity.of(4));
+        request.id().accept(ConnectionParameters.DEFAULT, new byte[0]);
+        // The REP has arrived there, the RTU has not arrived here.
+        Await.pass(delay.multipliedBy(3).dividedBy(2), "the peer is established");
+      }
+      try (Connection connection = Time.get(connecting, Await.LIMIT.toNanos())) {
+        long begin = Time.now();
+        var end = assertThrows(ConnectionException.class, connection::receive);
+        assertEquals(EventType.REJECTED, end.event().type());
+        assertEquals(end.event(), connection.endpoint().end().orElseThrow());
+        assertThrows(ConnectionException.class, () -> connection.send(new byte[1]));
+        assertTrue(Time.now() - begin < Duration.ofSeconds(1).toNanos(), "waits for the cause");
       }
     }
   }
