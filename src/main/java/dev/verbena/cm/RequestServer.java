@@ -622,7 +622,8 @@ public final class RequestServer implements AutoCloseable {
         Uninterrupted.acquire(running, Deadline.after(CLOSING_TIME)::remainingNanos);
     try {
       List.copyOf(clients).forEach(ServedClient::end);
-      boolean _ = Uninterrupted.await(() -> listener.hasNoConnections(CLOSING_TIME));
+      Deadline gone = Deadline.after(CLOSING_TIME); // Not prolonged by an interrupt.
+      boolean _ = Uninterrupted.await(() -> listener.hasNoConnections(gone.remaining()));
       isLate = true;
       AfterFailure.closeAll(unclosed::closeAll, listener::close, queue::close, channel::close);
     } finally {

@@ -144,7 +144,6 @@ public final class AsyncEvents {
     }
 
     private void run(AsyncEvents events, Consumer<? super AsyncEvent> listener) {
-      boolean isClosing = false;
       while (!closed) {
         AsyncEvent event;
         try {
@@ -152,15 +151,10 @@ public final class AsyncEvents {
             return;
           }
           event = events.take();
-          isClosing = false;
         } catch (InterruptedException e) {
           continue; // By close, or by a listener that interrupted itself.
         } catch (IllegalStateException e) {
-          if (isClosing && context.isOpen()) {
-            throw e; // Twice without an end of the context.
-          }
-          isClosing = true; // Which may fail.
-          continue;
+          continue; // The context is being closed, which may fail.
         } catch (VerbsException e) {
           if (!context.isLost()) {
             throw e;

@@ -91,7 +91,7 @@ class RepeatedRunsTest {
   @Test
   void aSeedGivesTheSamePacketsAndStepsInAnotherJvm(@TempDir Path folder) {
     List<String> expected = digests(folder, true, "-XX:TieredStopAtLevel=1");
-    assertEquals(seeds(), expected.stream().distinct().count());
+    assertEquals(seeds(), expected.stream().map(line -> line.split(" ", 2)[1]).distinct().count());
     List<String> differing = new ArrayList<>();
     for (String compiler : List.of("-XX:-TieredCompilation", "-Xint")) {
       List<String> digests = digests(folder, false, compiler);

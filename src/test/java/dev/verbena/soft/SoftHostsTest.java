@@ -41,6 +41,7 @@ import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
 
 @Tag("host")
 class SoftHostsTest {
@@ -164,6 +165,7 @@ class SoftHostsTest {
   }
 
   @Test
+  @EnabledForJreRange(minVersion = 24)
   void connectingEndsInTime() {
     Simulation.run(
         0,

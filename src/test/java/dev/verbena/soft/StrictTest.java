@@ -25,6 +25,7 @@ import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -118,12 +119,14 @@ class StrictTest {
   }
 
   @Test
+  @EnabledForJreRange(minVersion = 24)
   void theLastBytesOfAWriteAreThereBeforeTheFirst() {
     assertTrue(isSeen("01", DATA, DATA - 1));
   }
 
   /** A number that is written after the data: programs poll it. */
   @Test
+  @EnabledForJreRange(minVersion = 24)
   void theDataOfTwoWritesKeepTheirOrder() {
     assertFalse(isSeen("01", 8, DATA - 1));
     assertTrue(isSeen("01", 8, DATA - 1, AccessFlag.RELAXED_ORDERING));

@@ -73,13 +73,18 @@ public final class Uninterrupted {
     long start = Time.now();
     return await(
         () -> {
-          long left = nanos - (Time.now() - start);
+          long left = left(nanos, start);
           while (!holds.getAsBoolean() && left > 0) {
             signal.await(left);
-            left = nanos - (Time.now() - start);
+            left = left(nanos, start);
           }
           return holds.getAsBoolean();
         });
+  }
+
+  /** Returns what is left of a time, of which the largest value is no limit. */
+  private static long left(long nanos, long start) {
+    return nanos == Long.MAX_VALUE ? nanos : nanos - (Time.now() - start);
   }
 
   /** Waits for the end of a thread; returns false if the time was over before. */

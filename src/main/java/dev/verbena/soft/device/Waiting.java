@@ -9,15 +9,8 @@ public final class Waiting {
 
   /** Waits until something holds; who changes that holds a monitor, and notifies it. */
   public static void until(Object monitor, BooleanSupplier condition) {
-    boolean _ =
-        Uninterrupted.await(
-            () -> {
-              synchronized (monitor) {
-                while (!condition.getAsBoolean()) {
-                  monitor.wait();
-                }
-              }
-              return true;
-            });
+    synchronized (monitor) {
+      boolean _ = Uninterrupted.awaitNotification(monitor, condition, Long.MAX_VALUE);
+    }
   }
 }
