@@ -17,8 +17,8 @@ import java.util.StringJoiner;
  * boolean newer = (capabilities.mask() & 1L << 46) != 0; // has no constant here
  * }
  *
- * <p>The set does not change. It equals each set of the same constants; bits without a constant do
- * not count.
+ * <p>The set is immutable. It equals each set of the same constants; {@code equals} ignores bits
+ * without a constant.
  *
  * @param <E> the enum of the flags
  */
@@ -49,7 +49,7 @@ public final class FlagSet<E extends Enum<E> & NativeFlag> extends AbstractSet<E
     return mask;
   }
 
-  /** {@return the bits of the mask that are no flags of this library} */
+  /** {@return the bits of the mask for which this library has no constant} */
   public long unknown() {
     return mask & ~NativeFlag.mask(known);
   }

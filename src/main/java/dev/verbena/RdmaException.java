@@ -36,8 +36,8 @@ public abstract class RdmaException extends RuntimeException {
   /**
    * {@return whether the operation may succeed if it is tried again, if necessary on a new
    * connection: the failure is of the network, of the peer's process, or of a device that was lost,
-   * and not of the arguments or the program} A request of which it is unknown whether the peer
-   * received it may then be processed twice. Each subclass names its cases.
+   * and not of the arguments or the program} The peer may have received a request that failed: if
+   * it is repeated, it may be processed twice. Each subclass lists its cases.
    */
   public boolean isTransient() {
     return false;

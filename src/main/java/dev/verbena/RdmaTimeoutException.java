@@ -6,8 +6,9 @@ import java.time.Duration;
 /**
  * A timeout of this library: an operation did not complete within the time that its caller gave.
  *
- * <p>Every method with a timeout throws it, but those that poll or count completions: these return
- * an empty result (null or 0). A call of C that fails with ETIMEDOUT is a {@link VerbsException}.
+ * <p>Every method with a timeout throws it, except those that poll or return a number of
+ * completions: these return an empty result (null or 0). A call of C that fails with ETIMEDOUT is a
+ * {@link VerbsException}.
  */
 public final class RdmaTimeoutException extends RdmaException {
   @Serial private static final long serialVersionUID = 1;

@@ -7,7 +7,8 @@ import org.jspecify.annotations.Nullable;
  * A counter of a device or a port, with its unit and what a rising value means, for programs that
  * export metrics: {@link Statistics#counters}.
  *
- * <p>The kernel's names are the names; drivers may have others than those that are described here.
+ * <p>Counters have the names that the kernel gives them. Drivers may have counters of which this
+ * library has no description.
  */
 public final class Counter {
   private final OptionalInt port;

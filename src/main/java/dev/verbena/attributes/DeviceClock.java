@@ -16,8 +16,8 @@ import java.time.Duration;
  * long nanos = clock.nanosBetween(posted, cursor.timestamp());
  * }
  *
- * <p>A counter of few bits starts again at 0 after some time, {@link #period}: a difference is that
- * of two times that are closer to each other.
+ * <p>A counter of few bits starts again at 0 after a {@link #period}: only differences that are
+ * shorter can be computed.
  */
 public final class DeviceClock {
   private static final long NANOS_OF_A_MILLISECOND = 1_000_000;

@@ -20,7 +20,7 @@ import java.util.TreeMap;
  *
  * <p>See the manual page {@code rdma-statistic(8)}.
  *
- * <p>A record of fixed shape: a new counter of a driver or of the kernel is another name in a map.
+ * <p>A counter that a driver or the kernel adds is a further entry of a map.
  *
  * @param device the counters of the whole device ({@code hw_counters}), by name; mostly empty
  * @param ports the counters of each port, in the order of the port numbers

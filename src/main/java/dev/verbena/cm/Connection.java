@@ -48,9 +48,9 @@ import org.jspecify.annotations.Nullable;
  * all of them. They wait themselves only while {@link ConnectionSettings#sends} requests are
  * outstanding. A wait ends when the operation completes, the thread is interrupted, the connection
  * ends, it is {@linkplain #close closed}, or the timeout expires, by {@link RdmaTimeoutException}:
- * that of {@link #setTimeout}, or of {@code receive}. After a timeout or an interrupt the request
- * of a method that waits for its completion remains posted, and the next request waits for it; that
- * of the others was not posted.
+ * that of {@link #setTimeout}, or of {@code receive}. After a timeout or an interrupt of a method
+ * that waits for a completion, the request remains posted, and the next request waits for it; a
+ * method that begins with {@code post} has posted nothing.
  *
  * <p><b>Receiver not ready (RNR).</b> If the peer has no free receive request, the device retries
  * the send. The {@linkplain ConnectionSettings#DEFAULT default settings} have an RNR retry count of
@@ -66,10 +66,10 @@ import org.jspecify.annotations.Nullable;
  * the end; then they are flushed. If requests were flushed and the cause is unknown, operations
  * wait up to twenty seconds for the event that ended the connection, also beyond a timeout. {@link
  * #receive()} returns null after the peer has closed its {@code Connection}. If the peer's process
- * ends or is killed without closing, {@code receive} throws. A lost link is detected by a send,
- * which fails with {@code IBV_WC_RETRY_EXC_ERR}, and not by a waiting {@code receive}. With a peer
- * that is a C program, or over iWARP, the two cases cannot be distinguished: {@code receive}
- * returns null in both.
+ * ends or is killed without closing, {@code receive} throws. With a peer that is a C program, or
+ * over iWARP, the two cases cannot be distinguished: {@code receive} returns null in both. A lost
+ * link is detected by a send, which fails with {@code IBV_WC_RETRY_EXC_ERR}, and not by a waiting
+ * {@code receive}.
  *
  * <p><b>Keep-alive.</b> With {@link ConnectionSettings#withKeepAlive} a lost peer is detected also
  * while nothing is sent: all operations then throw {@link RdmaTimeoutException}, which names the

@@ -46,9 +46,9 @@ import org.jspecify.annotations.Nullable;
  * or the close of the endpoint, and does not occupy the carrier of a virtual thread.
  *
  * <p><b>Event channels.</b> Up to 32 endpoints share an {@link EventChannel}, which is one file
- * descriptor, and a virtual thread that reads its events. The first endpoint opens the channel, the
- * last one closes it. {@link ConnectionId#channel} does not return it, since a program must neither
- * read nor close it.
+ * descriptor, and a platform thread that reads its events. The first endpoint opens the channel,
+ * the last one closes it. {@link ConnectionId#channel} does not return it, since a program must
+ * neither read nor close it.
  *
  * <p><b>Closing.</b> {@link #close()} disconnects and destroys the identifier with its queue pair
  * ({@code rdma_destroy_id}).

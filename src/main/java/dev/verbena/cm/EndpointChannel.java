@@ -14,7 +14,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * An event channel that up to {@value #ENDPOINTS} endpoints share, and the virtual thread that
+ * An event channel that up to {@value #ENDPOINTS} endpoints share, and the platform thread that
  * reads its events. The first endpoint opens it, the last one closes it.
  *
  * <p>Each channel is a file descriptor. Calls on the identifiers of a channel are serialized: with

@@ -47,12 +47,13 @@ import org.jspecify.annotations.Nullable;
  * the executor's threads, several at a time.
  *
  * <p><b>Limits.</b> Each client may have {@link ConnectionSettings#withSends} requests under way;
- * the server has receive requests for all of them. A client that sends more, or what is no request,
- * is disconnected, and meanwhile requests of others may wait for a receive request (RNR, without a
- * limit of retries); clients beyond the maximum number are rejected, or disconnected if another one
- * was established meanwhile. A request for a connection that the client does not complete takes no
- * place; those of one address wait when 16 of them are incomplete. A large request that cannot be
- * read for want of memory is answered by {@link RequestFailedException}.
+ * the server has receive requests for all of them. A client that sends more, or a message that is
+ * not a request, is disconnected; until then requests of others may wait for a receive request
+ * (RNR, without a limit of retries). Clients beyond the maximum number are rejected, or
+ * disconnected if another one was established meanwhile. A connection request that its peer does
+ * not complete takes no place; further ones of an address wait while 16 of its requests are
+ * incomplete. A large request that cannot be read for want of memory is answered by {@link
+ * RequestFailedException}.
  *
  * <p><b>Failures.</b> A failure that one client causes ends its connection alone, and is logged.
  * {@link #run} throws when the device is removed.

@@ -7,6 +7,8 @@
  * <tbody>
  * <tr><th scope="row">exchange messages, access the peer's memory</th>
  * <td>{@link dev.verbena.cm.Connection}, {@link dev.verbena.cm.ConnectionSettings}, {@link dev.verbena.verbs.RemoteMemory}</td></tr>
+ * <tr><th scope="row">send requests and answer them, many at a time</th>
+ * <td>{@link dev.verbena.cm.RequestClient}, {@link dev.verbena.cm.RequestServer}</td></tr>
  * <tr><th scope="row">listen for connections</th>
  * <td>{@link dev.verbena.cm.Listener}</td></tr>
  * <tr><th scope="row">connect step by step with blocking calls, create the queue pair</th>

@@ -1,4 +1,8 @@
-/** Flow steering: rules that choose the queue pair of a packet, their actions and counters. */
+/**
+ * Flow steering: a {@link dev.verbena.flow.FlowRule} chooses the queue pair of the packets that its
+ * {@link dev.verbena.flow.FlowMatch} describes; a {@link dev.verbena.flow.FlowAction} changes these
+ * packets, {@link dev.verbena.flow.FlowCounters} count them.
+ */
 @NullMarked
 package dev.verbena.flow;
 

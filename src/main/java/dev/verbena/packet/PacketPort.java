@@ -45,9 +45,9 @@ import java.time.Duration;
  * }
  * }
  *
- * <p>The port receives only packets that match a flow rule, also of those to its own address. A
- * port is used by one thread at a time; after the start one thread may send while another receives.
- * Closing it closes all these objects, and everything that was created from them.
+ * <p>The port receives only packets that match a flow rule: without one, not even packets to its
+ * own address. A port is used by one thread at a time; after the start one thread may send while
+ * another receives. Closing it closes all these objects, and everything that was created from them.
  */
 public final class PacketPort implements AutoCloseable {
   /** Selects the maximum of the device instead of a number. */
@@ -220,7 +220,7 @@ public final class PacketPort implements AutoCloseable {
     return receiveWaiter.poll(received, timeout);
   }
 
-  /** Closes the device as it was opened by this port, and everything that was created from it. */
+  /** Closes the context that this port opened, and everything that was created from it. */
   @Override
   public void close() {
     context().close();

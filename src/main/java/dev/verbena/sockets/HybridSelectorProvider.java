@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The selector provider for a whole JVM: each socket channel decides when it is bound or connected
- * whether it is one over RDMA, as those of {@link RdmaSelectorProvider}, or one of the JDK over
- * TCP. All other channels are those of the JDK, and a selector is for channels of all kinds.
+ * whether it uses RDMA, like the channels of {@link RdmaSelectorProvider}, or TCP, like those of
+ * the JDK. All other channels are those of the JDK. A selector accepts channels of all kinds.
  *
  * <pre>{@code
  * java -Djava.nio.channels.spi.SelectorProvider=dev.verbena.sockets.HybridSelectorProvider
@@ -25,11 +25,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A connection is tried over RDMA if an RDMA device may reach the peer, and made over TCP if
  * that fails: nobody listens there by RDMA, or the peer does not answer within the milliseconds of
- * the property {@code dev.verbena.sockets.fallback} (5,000). A listener accepts connections of
- * both, as far as its address has both. Rules change that: the property {@code
- * dev.verbena.sockets.rules} has rules that are separated by semicolons, or {@code @} and the name
- * of a file with a rule in each line. The first rule that matches the address and the port of the
- * peer, or of the listener, counts:
+ * the property {@code dev.verbena.sockets.fallback} (5,000). A listener accepts connections over
+ * both, if its address is that of an RDMA device or the wildcard address. Rules change that: the
+ * property {@code dev.verbena.sockets.rules} has rules that are separated by semicolons, or
+ * {@code @} and the name of a file with a rule in each line. The first rule that matches the
+ * address and the port of the peer, or of the listener, counts:
  *
  * <pre>
  * tcp *:5432
@@ -38,9 +38,9 @@ import org.jspecify.annotations.Nullable;
  * both *
  * </pre>
  *
- * <p>{@code rdma} is RDMA for listeners, and for connections as without a rule; {@code rdma-only}
- * is never TCP. Each decision is logged at DEBUG by the logger {@code dev.verbena.sockets}, and is
- * an event {@code dev.verbena.SocketTransport} of Flight Recorder.
+ * <p>With {@code rdma} a listener uses RDMA only, and a connection RDMA, then TCP, as without a
+ * rule; {@code rdma-only} never uses TCP. Each decision is logged at DEBUG by the logger {@code
+ * dev.verbena.sockets}, and is an event {@code dev.verbena.SocketTransport} of Flight Recorder.
  *
  * <p>Without {@code --add-exports}, opening a channel throws {@code UnsupportedOperationException}:
  * the JDK does not publish its own provider and the descriptors of its channels.

@@ -109,9 +109,10 @@ public final class RdmaSelectorProvider extends SelectorProvider {
   }
 
   /**
-   * Opens a selector for channels of this provider, as {@code rpoll}. It waits for events: a
-   * selection costs what is ready, not what is registered. If the JVM was started with {@code
-   * --add-exports java.base/sun.nio.ch=ALL-UNNAMED}, it is also for channels of the JDK.
+   * Opens a selector for channels of this provider, as {@code rpoll}. It waits for events: the cost
+   * of a selection depends on the channels that are ready, not on those that are registered. If the
+   * JVM was started with {@code --add-exports java.base/sun.nio.ch=ALL-UNNAMED}, it is also for
+   * channels of the JDK.
    *
    * @throws IOException if the process has no more file descriptors
    */

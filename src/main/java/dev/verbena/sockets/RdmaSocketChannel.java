@@ -20,9 +20,9 @@ import java.nio.channels.spi.SelectorProvider;
  *   <li>Reads and writes copy between the buffer and registered memory of the connection. They
  *       allocate nothing.
  *   <li>{@code close} and {@code shutdownOutput} ({@code rclose}, {@code rshutdown}) do not wait,
- *       but for the time of {@link java.net.StandardSocketOptions#SO_LINGER} of a blocking channel.
- *       The data that was written is delivered afterwards, and the connection then ends, after ten
- *       seconds at the latest. The end of the JVM waits as long.
+ *       except for the time of {@link java.net.StandardSocketOptions#SO_LINGER} of a blocking
+ *       channel. The data that was written is delivered afterwards, and the connection then ends,
+ *       after ten seconds at the latest. The JVM waits for that before it exits.
  *   <li>With SO_LINGER of 0, {@code close} aborts the connection.
  * </ul>
  *

@@ -272,7 +272,9 @@ final class RdmaStream {
       state.requireWritable();
       if (offset < 0 || !memory.find(offset, area)) {
         throw new SocketException(
-            "the peer has mapped no memory at the offset " + offset + ", or not told it yet");
+            "the peer has mapped no memory at offset "
+                + offset
+                + ", or its message about the mapping has not arrived yet");
       }
       return area;
     }

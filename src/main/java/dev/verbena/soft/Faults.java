@@ -164,11 +164,11 @@ public final class Faults {
   }
 
   /**
-   * Kills the host of a device, as a power failure does: no message tells its peers, nothing leaves
-   * or arrives, and its addresses do not answer. For the code of the test that plays the host,
-   * whose objects are to be closed as always, the device is removed: see {@link
-   * SoftNetwork#removeDevice}. {@link SoftNetwork#addDevice} with the same name and addresses
-   * starts the host again.
+   * Kills the host of a device, as a power failure does: its peers get no message, nothing leaves
+   * or arrives, and its addresses do not answer. The code of the test that runs on the device goes
+   * on; it finds the device removed, see {@link SoftNetwork#removeDevice}, and closes its objects
+   * as always. {@link SoftNetwork#addDevice} with the same name and addresses starts the host
+   * again.
    *
    * @param device the name of the device
    * @return this
@@ -181,7 +181,7 @@ public final class Faults {
   /**
    * Stops the host of a device until {@link #resume}, as a virtual machine that is paused: packets
    * for it are lost, its queue pairs send nothing, and their timeouts do not pass. The code of the
-   * test that plays the host is not stopped: what it posts is sent when the host is resumed.
+   * test that runs on the device goes on: what it posts is sent when the host is resumed.
    *
    * @param device the name of the device
    * @return this
@@ -326,8 +326,9 @@ public final class Faults {
   }
 
   /**
-   * Chooses faults at random: of packets, and with a probability of one half those of {@link
-   * #strict}. About a quarter of the choices has no fault of packets.
+   * Chooses faults at random: packets that are lost, duplicated, reordered, corrupted or delayed,
+   * and in half of the cases what {@link #strict} does. About a quarter of the choices affects no
+   * packets but for a delay.
    *
    * @param choice decides what is chosen, and the {@link #seed}
    * @return this
@@ -354,11 +355,11 @@ public final class Faults {
 
   /**
    * Disturbs the network for a while: two devices cannot reach each other, a host stops, or a port
-   * is down. This begins and ends by itself; {@link #none} ends it, too, except that a port comes
-   * up at its time. What is so already stays so.
+   * is down. It begins and ends by itself. {@link #none} ends it early, except that a port comes up
+   * at its time. Nothing happens if the state exists already, such as a port that is down.
    *
    * @param choice decides what happens, when, and for how long
-   * @param limit when it ends at the latest
+   * @param limit the time from now at which it ends at the latest
    * @return this
    */
   public Faults disturb(RandomGenerator choice, Duration limit) {
@@ -444,7 +445,7 @@ public final class Faults {
   }
 
   /**
-   * Ends all faults. A port that is down stays down, a host that was killed remains so.
+   * Ends all faults, except that a port that is down stays down and a killed host stays killed.
    *
    * @return this
    */

@@ -159,8 +159,9 @@ final class SimulatedThreads implements Executor {
         ? null
         : "the thread "
             + outsider.getName()
-            + " has woken an actor, so that the run cannot be repeated: an actor waits with"
-            + " Simulation.sleep and without a limit, and for actors only";
+            + " has woken an actor from outside the simulation, so that the run cannot be repeated:"
+            + " an actor must wait by Simulation.sleep or without a limit, and for other actors"
+            + " only";
   }
 
   /** Has the exceptions reported that no thread of the simulation catches, until it is closed. */

@@ -19,7 +19,7 @@ import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A run of a program and its software devices in virtual time, which a seed decides: which thread
+ * Runs a program and its software devices in virtual time. A seed decides the run: which thread
  * runs next, how long each wait takes, the random numbers of the library and of the faults. The
  * same seed gives the same run, packet by packet, in another JVM too.
  *
@@ -40,15 +40,15 @@ import org.jspecify.annotations.Nullable;
  * <p>The code runs in <em>actors</em>: virtual threads, of which exactly one runs at a time. An
  * actor that waits lets the others run: in a call of this library, for a lock, a future or a
  * thread. So code that blocks, callbacks and channels run unchanged, and virtual threads that an
- * actor starts are actors, too. When no actor can run, the time goes on to the end of the next
- * wait: a timeout of an hour takes no time.
+ * actor starts are actors, too. When no actor can run, the virtual time advances to the end of the
+ * next wait: a timeout of an hour takes no real time.
  *
- * <p>The library has its clock, its waits with a limit and its random numbers from the simulation.
- * A program has its own from {@link #sleep}, {@link #now} and {@link #random}: {@link Thread#sleep}
- * and other waits with a limit in its own code end the run with an error, a platform thread that it
- * starts has no part in the simulation, and a loop that waits for memory to change uses a {@link
- * dev.verbena.verbs.PolledMemory}. Memory regions have other addresses than their memory: peers get
- * {@link dev.verbena.verbs.MemoryRegion#start}.
+ * <p>The library takes its clock, its timed waits and its random numbers from the simulation. The
+ * program uses {@link #sleep}, {@link #now} and {@link #random}: {@link Thread#sleep} and other
+ * timed waits of its own code end the run with an error. Platform threads that it starts are not
+ * part of the simulation. A loop that waits for memory to change uses a {@link
+ * dev.verbena.verbs.PolledMemory}. The address of a region differs from that of its memory: send
+ * peers {@link dev.verbena.verbs.MemoryRegion#start}.
  *
  * <p>It requires JDK 24 or later, and the option {@code --add-opens
  * java.base/java.lang=ALL-UNNAMED}, or {@code =dev.verbena} if the library is on the module path:

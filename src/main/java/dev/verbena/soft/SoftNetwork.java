@@ -141,8 +141,8 @@ public final class SoftNetwork implements AutoCloseable {
 
   /**
    * Creates a network with one device, {@code udp0}, that is bound to a local IP address and
-   * exchanges RoCE v2 packets over UDP: with NICs, with Soft-RoCE of Linux and with other software
-   * devices, on this host or on others.
+   * exchanges RoCE v2 packets over UDP: with Soft-RoCE of Linux and with other software
+   * devices, on this host or on others; with NICs it was not tested.
    *
    * {@snippet :
    * try (SoftNetwork network = SoftNetwork.overUdp(InetAddress.getByName("192.0.2.1"));
@@ -437,15 +437,16 @@ public final class SoftNetwork implements AutoCloseable {
    * libpcap, from now on, as a datagram of RoCE v2: Wireshark, {@code verbena sniff} and {@link
    * CaptureFile} read it. Raw packets are left out.
    *
-   * <p>In a {@link Simulation} the file has, between the packets, which thread runs from then on,
-   * and the {@linkplain Simulation#note remarks} of the program, until the network is closed: as
-   * messages of syslog from and to 0.0.0.0. The same seed gives the same file.
+   * <p>In a {@link Simulation} the file also has, until the network is closed, a message of syslog
+   * from and to 0.0.0.0 for each change of the running thread and for each {@linkplain
+   * Simulation#note remark} of the program. The same seed gives the same file.
    *
    * <p>The system property {@code -Ddev.verbena.soft.capture=FOLDER} does this for all networks:
    * each has a file {@code verbena-soft-N.pcap}, with a number.
    *
-   * @param file where it is written, under the network's lock, in a simulation also between the
-   *     steps of threads: it must not wait for another; an error is logged, and ends it
+   * @param file the file. It is written under the network's lock, in a simulation also between the
+   *     steps of threads: writing must not wait for another thread. An error is logged, and ends
+   *     the capture
    * @throws IOException if the header of the file cannot be written
    */
   public void capture(OutputStream file) throws IOException {

@@ -98,7 +98,7 @@ public final class CompletionCounter extends Resource {
    * Creates a completion counter: {@code ibv_create_comp_cntr}.
    *
    * @param context the context of the device
-   * @param type the operations to count
+   * @param type the unit: work requests or bytes
    * @return a counter with value 0, to be closed
    */
   public static CompletionCounter create(Context context, Type type) {

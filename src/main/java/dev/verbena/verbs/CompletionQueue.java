@@ -175,11 +175,11 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
 
     /**
      * Declares that only one thread at a time polls the queue, so that the provider may omit locks:
-     * {@code IBV_CREATE_CQ_ATTR_SINGLE_THREADED}. What it omits is up to the provider. libmlx5 has
-     * then no lock in {@code ibv_start_poll}, thus for a {@link CompletionCursor}, and keeps that
-     * of {@code ibv_poll_cq}; the environment variable {@code MLX5_SINGLE_THREADED=1} removes the
-     * locks of all queues of the process, and an own {@linkplain ThreadDomain thread domain} those
-     * of the queue pairs that are created on its parent domain.
+     * {@code IBV_CREATE_CQ_ATTR_SINGLE_THREADED}. What it omits is up to the provider. libmlx5
+     * omits the lock of {@code ibv_start_poll}, thus of a {@link CompletionCursor}, and keeps that
+     * of {@code ibv_poll_cq}. The environment variable {@code MLX5_SINGLE_THREADED=1} removes the
+     * locks of all queues of the process, a {@linkplain ThreadDomain thread domain} those of the
+     * queue pairs that are created on its parent domain.
      *
      * @return this
      */

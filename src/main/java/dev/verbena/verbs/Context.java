@@ -387,8 +387,8 @@ public final class Context extends Resource {
   }
 
   /**
-   * Returns the file descriptor of the open device. With it, this process can {@linkplain
-   * Device#importContext import} the context, and another one that it is sent to.
+   * Returns the file descriptor of the open device. This process, or another one to which it is
+   * sent, can {@linkplain Device#importContext import} the context by it.
    *
    * @return the descriptor, owned by this context
    */

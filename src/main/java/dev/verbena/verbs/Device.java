@@ -90,7 +90,7 @@ public final class Device {
    * ibv_free_device_list}.
    *
    * @return the devices, those of the system property {@code dev.verbena.soft} first, the others in
-   *     the order of libibverbs; empty if there are none, of which the log has a remedy once
+   *     the order of libibverbs; empty if there are none; then a remedy is logged once
    * @throws VerbsException ENOSYS if the kernel has no RDMA support
    */
   public static List<Device> list() {

@@ -93,7 +93,8 @@ public final class PolledMemory {
   }
 
   /**
-   * Writes a number with release mode: who sees it also sees what this thread wrote before.
+   * Writes a number with release mode: a reader of the new value also sees what this thread wrote
+   * before.
    *
    * @param offset the offset in the region; the address must be a multiple of 8
    * @param value the number
@@ -114,7 +115,8 @@ public final class PolledMemory {
   }
 
   /**
-   * Writes a byte with release mode: who sees it also sees what this thread wrote before.
+   * Writes a byte with release mode: a reader of the new value also sees what this thread wrote
+   * before.
    *
    * @param offset the offset in the region
    * @param value the byte

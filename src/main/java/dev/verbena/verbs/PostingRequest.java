@@ -449,8 +449,8 @@ public final class PostingRequest {
 
   /**
    * Sends inline data from several segments, which is copied now: {@code
-   * ibv_wr_set_inline_data_list}. Where that may be librxe's before rdma-core 64, which loses the
-   * data of a list, the data is passed as one part. Allocates memory. Set the id and the flags
+   * ibv_wr_set_inline_data_list}. If the provider may be librxe before rdma-core 64, which loses
+   * the data of a list, the segments are joined first. Allocates memory. Set the id and the flags
    * before.
    *
    * @param first memory of any kind, registered or not

@@ -98,8 +98,8 @@ public class ProtectionDomain extends Resource {
 
   /**
    * Registers memory: {@code ibv_reg_mr}. Its pages are pinned until the region is closed. Closing
-   * the arena of the memory closes the region before; {@link MemoryRegion} says which memory the
-   * program must keep itself.
+   * the arena of the memory first closes the region; {@link MemoryRegion} describes the memory that
+   * the program must keep itself.
    *
    * @param memory native memory: of an arena, of a mapped file, or allocated by C code
    * @param access the allowed operations besides local reads

@@ -127,8 +127,8 @@ public final class QueuePairSetup {
 
   /**
    * Sets an IP address of the remote side, so that the local GID is that of the address which the
-   * kernel would send from: with several VLANs or subnets on a port, the others do not reach it. A
-   * GID or a source address that is set has precedence.
+   * kernel would send from: with several VLANs or subnets on a port, packets from the other GIDs do
+   * not reach it. A GID or a source address that is set takes precedence.
    *
    * {@snippet :
    * queuePair.setup().toward(socket.getInetAddress()); // the TCP connection for the addresses
@@ -185,8 +185,8 @@ public final class QueuePairSetup {
 
   /**
    * Sets the Q_Key that datagrams must carry to be received. The default is 0x11111111, as in the
-   * programs of rdma-core and in its tests: it keeps datagrams for others away, but is no secret,
-   * as no Q_Key is: each packet contains it. All receivers of a multicast group must have the same.
+   * programs of rdma-core and in its tests: it keeps datagrams for others away, but is no
+   * protection: each packet contains it. All receivers of a multicast group must have the same.
    *
    * @param value the Q_Key; one with the most significant bit set needs privileges
    * @return this
