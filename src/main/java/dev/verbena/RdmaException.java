@@ -7,9 +7,10 @@ import java.io.Serial;
  *
  * <p>{@link VerbsException} is the failure of a call of libibverbs, librdmacm or the kernel; {@code
  * WorkRequestException} in {@code dev.verbena.verbs} a failed work request; {@code
- * ConnectionException} in {@code dev.verbena.cm} the failure of a connection; {@link
- * RdmaTimeoutException} a timeout of this library. Misuse that is detected before a call is made is
- * an {@link IllegalArgumentException} or {@link IllegalStateException} instead.
+ * ConnectionException} in {@code dev.verbena.cm} the failure of a connection, {@code
+ * RequestFailedException} there that of the handler of a request; {@link RdmaTimeoutException} a
+ * timeout of this library. Misuse that is detected before a call is made is an {@link
+ * IllegalArgumentException} or {@link IllegalStateException} instead.
  */
 public abstract class RdmaException extends RuntimeException {
   @Serial private static final long serialVersionUID = 1;

@@ -133,7 +133,8 @@ public final class ConnectionSettings {
    * {@return these settings with another local ACK timeout of the queue pair ({@code
    * RDMA_OPTION_ID_ACK_TIMEOUT})} By default RDMA CM chooses it: over RoCE Linux takes code 17, 537
    * milliseconds, so that each lost packet that no later one reveals delays the connection by half
-   * a second or more. The active side's applies to both ends unless the passive side sets its own.
+   * a second or more. The timeout of the active side applies to both ends unless the passive side
+   * sets its own.
    *
    * @param timeout the timeout
    */
@@ -144,7 +145,7 @@ public final class ConnectionSettings {
   /**
    * {@return these settings with a type of service of the packets ({@code RDMA_OPTION_ID_TOS}):
    * over RoCE v2 the traffic class, whose upper six bits are the DSCP} It is a setting of the
-   * active side; the passive side answers with the same. By default the kernel chooses it.
+   * active side; the passive side uses the same value. By default the kernel chooses it.
    *
    * @param value the type of service, 0 to 255
    */

@@ -35,8 +35,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Threads.</b> Any number of threads may take requests; each request is returned to one of
  * them. Any thread may close the listener, which ends all waits with {@link IllegalStateException}.
  *
- * <p><b>Stopping.</b> A server that ends without breaking its clients calls {@link #stop()}, tells
- * its clients to end, waits for them by {@link #awaitConnections}, and closes the listener.
+ * <p><b>Stopping.</b> To end a server without breaking the connections of its clients, call {@link
+ * #stop()}, ask the clients to close their connections, wait for that by {@link #awaitConnections},
+ * and close the listener.
  *
  * <p><b>Closing.</b> {@link #close()} destroys the identifier ({@code rdma_destroy_id}), rejects
  * requests that were not taken, closes those that {@link Connection#accept(Listener)} has taken and

@@ -34,13 +34,13 @@ import org.jspecify.annotations.Nullable;
  * }
  * }
  *
- * <p><b>Limit.</b> {@link ConnectionSettings#withSends} limits the requests under way, and both
- * ends have as many receive requests: no message finds none (RNR). A call waits while the limit is
- * reached. A request whose deadline passed, or that was cancelled, counts until its late answer
- * arrives, which is dropped.
+ * <p><b>Limit.</b> {@link ConnectionSettings#withSends} limits the requests under way. Both ends
+ * have receive requests for all of them, so that no message waits for one (RNR). A call waits while
+ * the limit is reached. A request whose deadline passed, or that was cancelled, counts until its
+ * late answer arrives, which is dropped.
  *
  * <p><b>Threads.</b> Any thread may call any method. One of the threads that wait reads the
- * completions for all; only for {@link #submit} a virtual thread does.
+ * completions for all; for {@link #submit} a virtual thread reads them.
  *
  * <p><b>Allocation.</b> {@link #call(MemorySegment, MemorySegment, Duration)} allocates nothing on
  * the Java heap while it polls: see {@link ConnectionSettings#withSpin}. A wait for a completion

@@ -57,7 +57,7 @@ public final class HybridSelectorProvider extends SelectorProvider {
   }
 
   /**
-   * Opens a socket channel, which decides later.
+   * Opens a socket channel, which decides between RDMA and TCP when it is bound or connected.
    *
    * @throws IOException if the process has no more file descriptors
    * @throws UnsupportedOperationException if the JVM was started without {@code --add-exports}
@@ -68,7 +68,7 @@ public final class HybridSelectorProvider extends SelectorProvider {
   }
 
   /**
-   * Opens a socket channel of a protocol family. One of UNIX is the JDK's.
+   * Opens a socket channel of a protocol family. A channel of family UNIX is one of the JDK.
    *
    * @param family the protocol family
    * @throws IOException if the process has no more file descriptors
@@ -93,7 +93,7 @@ public final class HybridSelectorProvider extends SelectorProvider {
   }
 
   /**
-   * Opens a channel for listening of a protocol family. One of UNIX is the JDK's.
+   * Opens a channel for listening of a protocol family. A channel of family UNIX is one of the JDK.
    *
    * @param family the protocol family
    * @throws IOException if the process has no more file descriptors

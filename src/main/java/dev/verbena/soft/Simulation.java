@@ -331,9 +331,9 @@ public final class Simulation {
   }
 
   /**
-   * Starts an actor. The simulation ends when all have ended, and waits for no other thread; what
-   * one throws, or another virtual thread does not catch, ends it at once: the actors are then
-   * interrupted.
+   * Starts an actor. The simulation ends when all actors have ended, and waits for no other thread.
+   * An exception that an actor throws, or that another virtual thread does not catch, ends it at
+   * once: the actors are then interrupted.
    *
    * @param name the name of its thread
    * @param code its code

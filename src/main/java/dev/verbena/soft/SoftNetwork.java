@@ -141,8 +141,8 @@ public final class SoftNetwork implements AutoCloseable {
 
   /**
    * Creates a network with one device, {@code udp0}, that is bound to a local IP address and
-   * exchanges RoCE v2 packets over UDP: with Soft-RoCE of Linux and with other software
-   * devices, on this host or on others; with NICs it was not tested.
+   * exchanges RoCE v2 packets over UDP: with Soft-RoCE of Linux and with other software devices, on
+   * this host or on others; with NICs it was not tested.
    *
    * {@snippet :
    * try (SoftNetwork network = SoftNetwork.overUdp(InetAddress.getByName("192.0.2.1"));

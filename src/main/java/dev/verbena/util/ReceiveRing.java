@@ -103,8 +103,8 @@ public final class ReceiveRing {
    * @param completions the polled completions
    * @param handler the handler, called for each receive request
    * @return the number of requests that were posted again
-   * @throws IllegalStateException if a completion does not belong to this ring, which has no chosen
-   *     first id, or if the queue is full
+   * @throws IllegalStateException if a completion does not belong to this ring, and the ring has no
+   *     chosen first id, or if the queue is full
    */
   public int handle(Completions completions, ReceiveHandler handler) {
     Objects.requireNonNull(handler, "handler");

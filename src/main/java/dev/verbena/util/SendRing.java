@@ -22,8 +22,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * }
  *
  * <p>The ring sets the {@code wr_id} of each request when it is posted. Requests may be unsignaled:
- * the completion of a later request completes them, too. So at least the last one of as many as the
- * ring has, and as the send queue holds, must be signaled. The completion queue may have
+ * the completion of a later request completes them, too. So at least one request in each length of
+ * the ring, and in each length of the send queue, must be signaled. The completion queue may have
  * completions of other requests, which the ring passes over; their ids must not be the ring's. The
  * send queue may hold fewer requests than the ring. Requests that a reset of the queue pair
  * discards do not complete: create another ring after it. Nothing is allocated.
@@ -88,7 +88,7 @@ public final class SendRing {
    *
    * @return the number of requests that were posted; less than all if the send queue is full
    * @throws VerbsException if the post fails for another reason. The requests before {@link
-   *     SendList#badRequest} were posted; none are taken to be posted if that is -1
+   *     SendList#badRequest} were posted; if that is -1, the ring assumes that none was posted
    */
   public int post() {
     long before = posted;

@@ -40,9 +40,9 @@ import org.jspecify.annotations.Nullable;
  * freed before: closing an arena first closes the regions of its memory. If one cannot be closed,
  * {@link Arena#close} throws an {@link Error} with the cause, and the memory stays allocated.
  * Memory that the garbage collector frees, such as that of {@link Arena#ofAuto}, is kept until the
- * region is closed. Two kinds of memory must be kept by the program: of a confined arena, which
- * frees its first allocation a moment before the region is closed, and what C code allocated and
- * frees.
+ * region is closed. The program itself must keep two kinds of memory until the region is closed:
+ * that of a confined arena, which frees its first allocation a moment before it closes the region,
+ * and memory that C code frees.
  *
  * <p>Work requests name the region by its {@linkplain #lkey local key}, remote peers by its
  * {@linkplain #rkey remote key}. A region may be used by several threads; a {@linkplain #reregister
