@@ -134,7 +134,7 @@ final class ConnectionEnd {
     }
     return endpoint
         .end()
-        .<RdmaException>map(end -> new ConnectionException(lost(doing, end), end))
+        .<RdmaException>map(end -> ConnectionException.ended(lost(doing, end), end))
         .orElseGet(() -> failed(doing, Objects.requireNonNull(failure, "no end")));
   }
 

@@ -25,6 +25,15 @@ public final class ConnectionException extends RdmaException {
    * @param event the event
    */
   public ConnectionException(String doing, ConnectionEvent event) {
+    this(doing, event, mayRetry(event));
+  }
+
+  /** Creates the exception of an event that has ended an established connection. */
+  static ConnectionException ended(String doing, ConnectionEvent end) {
+    return new ConnectionException(doing, end, true);
+  }
+
+  private ConnectionException(String doing, ConnectionEvent event, boolean retry) {
     super(
         doing
             + ": "
@@ -35,7 +44,7 @@ public final class ConnectionException extends RdmaException {
             + event.status()
             + ")");
     this.event = event;
-    this.retry = mayRetry(event);
+    this.retry = retry;
   }
 
   private static boolean mayRetry(ConnectionEvent event) {
@@ -64,8 +73,8 @@ public final class ConnectionException extends RdmaException {
 
   /**
    * {@return whether another connection may succeed: true if the peer cannot be reached, has no
-   * listener, refuses for lack of resources, or has disconnected, and if the device is removed;
-   * false if the program of the peer rejects the connection, or does not accept its parameters}
+   * listener, refuses for lack of resources, or has ended the connection, and if the device is
+   * removed; false if the program of the peer rejects the connection, or does not accept its parameters}
    */
   @Override
   public boolean isTransient() {

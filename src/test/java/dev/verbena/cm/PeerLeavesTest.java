@@ -103,6 +103,7 @@ class PeerLeavesTest {
         long begin = Time.now();
         var end = assertThrows(ConnectionException.class, connection::receive);
         assertEquals(EventType.REJECTED, end.event().type());
+        assertTrue(end.isTransient(), "a new connection may succeed");
         assertEquals(end.event(), connection.endpoint().end().orElseThrow());
         assertThrows(ConnectionException.class, () -> connection.send(new byte[1]));
         assertTrue(Time.now() - begin < Duration.ofSeconds(1).toNanos(), "waits for the cause");
