@@ -8,11 +8,13 @@ import dev.verbena.testing.ForkedJvm;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import joptsimple.OptionParser;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.openjdk.jcstress.Main;
@@ -36,6 +38,7 @@ class StressTest {
     "c1, -XX:TieredStopAtLevel=1",
     "c2, -XX:-TieredCompilation -XX:+UnlockDiagnosticVMOptions -XX:+StressLCM -XX:+StressGCM"
   })
+  @Timeout(value = 1, unit = TimeUnit.HOURS) // All tests of a compiler, on a busy machine.
   void nothingForbiddenOccurs(String compiler, String options) throws IOException {
     assumeTrue(
         Runtime.getRuntime().availableProcessors() > 1,
