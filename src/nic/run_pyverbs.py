@@ -5,6 +5,9 @@
 With words: the tests whose names contain one, with a trace of what fails. The lists, pyverbs-mlx5.tsv and pyverbs-efa.tsv,
 have a row for each test that suits the device: passed, failed or skipped, and for the last two why; "passed or skipped" where
 it is a matter of the machine. A test that passes although it is listed as failed or skipped is an error, too.
+
+Each test of the package, also one for other devices, must have a row in rdma-core-tests.tsv: the test of this project that asks
+the same, or the reason why none does.
 """
 
 import collections
@@ -28,6 +31,8 @@ SEED = 4
 STALL_SECONDS = 600
 # A test leaves this file, and another user cannot write it.
 LEFT = pathlib.Path("/tmp/dump.txt")
+# Which test of this project asks the same as each.
+TABLE = pathlib.Path(__file__).parent.parent / "test/resources/rdma-core-tests.tsv"
 # Modules for devices of other kinds, and for GPUs.
 OTHERS = {"mlx5": r"test_(efa|irdma|cuda|mlx5_cuda)", "efa": r"test_(mlx5|irdma|cuda)"}
 GID_INDEX = {"mlx5": "1", "efa": "0"}
@@ -43,7 +48,7 @@ def unpack(packed, folder):
 
 
 def load(device, folder):
-    """The tests by name. They read from the command line of the process which device they use."""
+    """All tests by name. They read from the command line of the process which device they use."""
     sys.path[:0] = [str(folder), str(folder / "tests")]
     sys.argv[1:] = ["--dev", f"{device}_0", "--port", "1", "--gid", GID_INDEX[device]]
     importlib.import_module("args_parser").parser.parse_args()
@@ -52,12 +57,8 @@ def load(device, folder):
     base.RDMATestCase.get_net_name = staticmethod(lambda device, port=None: None)
     # The emulated kernel asks for no privileges.
     os.geteuid = lambda: 0
-    tests = {}
-    for test in flatten(unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module("tests"))):
-        name = test.id().removeprefix("tests.")
-        if not re.match(OTHERS[device], name):
-            tests[name] = test
-    return tests
+    tests = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module("tests"))
+    return {test.id().removeprefix("tests."): test for test in flatten(tests)}
 
 
 def flatten(suite):
@@ -100,6 +101,17 @@ def run(test, trace):
     if answer is None:
         return "failed", f"hangs: not over after {STALL_SECONDS} seconds"
     return tuple(json.loads(answer)) if answer else ("failed", f"the process died: status {status}")
+
+
+def without_row(names):
+    """The tests that the table does not have, neither by name nor with the rest of their module."""
+    with open(TABLE, encoding="utf-8", newline="") as file:
+        rows = {row["test"] for row in csv.DictReader((line for line in file if line[0] != "#"), delimiter="\t")}
+    for name in sorted(names):
+        module, _, test = name.split(".")
+        module = module.removeprefix("test_")
+        if not rows & {f"{module}.{test.removeprefix('test_')}", f"{module}.*"}:
+            yield name
 
 
 def read_list(path):
@@ -147,7 +159,10 @@ def main(device, packed, *words):
     was_there = LEFT.exists()
     with tempfile.TemporaryDirectory() as folder:
         unpack(pathlib.Path(packed), pathlib.Path(folder) / "tests")
-        counts, reasons, errors = judge(load(device, pathlib.Path(folder)), expected, words)
+        tests = load(device, pathlib.Path(folder))
+        suitable = {name: test for name, test in tests.items() if not re.match(OTHERS[device], name)}
+        counts, reasons, errors = judge(suitable, expected, words)
+    errors += [f"{name}: no row in {TABLE.name}" for name in without_row(tests)]
     if not was_there:
         LEFT.unlink(missing_ok=True)
     for reason, count in reasons.most_common():

@@ -36,7 +36,7 @@ class WhereTestsRunTest {
   private static final Path LAB = Path.of("src/lab");
 
   /** Those of the test command that run all tests; forky-arm64 runs a selection. */
-  private static final List<Environment> COMPLETE =
+  static final List<Environment> COMPLETE =
       List.of(
           Environment.SOFT,
           Environment.BOOKWORM,
