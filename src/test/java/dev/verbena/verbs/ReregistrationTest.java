@@ -137,4 +137,103 @@ class ReregistrationTest {
       assertEquals(0, region.memory().get(ValueLayout.JAVA_LONG, 0));
     }
   }
+
+  private static SendList message(Pair pair) {
+    SendList list = new SendList(1, 1);
+    list.send(0).local(pair.a.memory, 0, 64).signaled();
+    return list;
+  }
+
+  /** Sends a message that the receive request cannot take, and connects both ends again. */
+  private static void messageFails(Pair pair) {
+    pair.a.run(message(pair), CompletionStatus.REM_OP_ERR);
+    pair.b.completion(CompletionStatus.LOC_PROT_ERR);
+    connectAgain(pair);
+  }
+
+  private static void connectAgain(Pair pair) {
+    pair.a.queuePair.reset();
+    pair.b.queuePair.reset();
+    pair.connect();
+  }
+
+  private static void messageArrives(Pair pair, MemoryRegion region, String text) {
+    pair.a.memory.memory().setString(0, text);
+    pair.b.receive(1, region);
+    pair.a.run(message(pair));
+    assertEquals(64, pair.b.completion(CompletionStatus.SUCCESS).byteLength(0));
+    assertEquals(text, region.memory().getString(0));
+  }
+
+  private static void receiveOfTheOldMemoryFails(Pair pair, Arena arena, MemoryRegion region) {
+    MemorySegment old = region.memory();
+    pair.b.receive(1, region);
+    change(() -> region.reregister().memory(arena.allocate(4096, 4096)).apply());
+    messageFails(pair);
+    messageArrives(pair, region, "to the new memory");
+    assertEquals(0, old.get(ValueLayout.JAVA_LONG, 0));
+  }
+
+  @DeviceTest
+  void aReceiveOfTheOldMemoryFails() {
+    try (Arena arena = Arena.ofShared();
+        Pair pair = Pair.connected(QueuePairType.RC)) {
+      receiveOfTheOldMemoryFails(pair, arena, pair.b.page(AccessFlag.LOCAL_WRITE).register());
+    }
+  }
+
+  @DeviceTest
+  void aReceiveOfAnotherDomainFails() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      MemoryRegion region = pair.b.page(AccessFlag.LOCAL_WRITE).register();
+      messageArrives(pair, region, "before");
+      ProtectionDomain other = pair.b.context.allocateProtectionDomain();
+      change(() -> region.reregister().domain(other).apply());
+      ReceiveList receive = new ReceiveList(1, 1);
+      receive.localUnchecked(0, 0, region.start(), 64, region.lkey());
+      assertEquals(1, pair.b.queuePair.post(receive));
+      messageFails(pair);
+      assertEquals("before", region.memory().getString(0));
+      region.reregister().domain(pair.b.domain).apply();
+      messageArrives(pair, region, "after");
+    }
+  }
+
+  /** Adds 5 to the first bytes of a region of b. */
+  private static void add(Pair pair, MemoryRegion region, CompletionStatus expected) {
+    SendList list = new SendList(1, 1);
+    list.fetchAndAdd(0, 5).local(pair.a.memory, 0, 8).remote(region.start(), region.rkey());
+    list.signaled(0);
+    pair.a.run(list, expected);
+  }
+
+  @DeviceTest
+  void atomicAccessIsTakenAndGiven() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      MemoryRegion region =
+          pair.b.page(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_ATOMIC).register();
+      add(pair, region, CompletionStatus.SUCCESS);
+      change(() -> region.reregister().access(AccessFlag.LOCAL_WRITE).apply());
+      add(pair, region, CompletionStatus.REM_ACCESS_ERR);
+      assertEquals(5, region.memory().get(ValueLayout.JAVA_LONG, 0));
+      connectAgain(pair);
+      region.reregister().access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_ATOMIC).apply();
+      add(pair, region, CompletionStatus.SUCCESS);
+      assertEquals(10, region.memory().get(ValueLayout.JAVA_LONG, 0));
+    }
+  }
+
+  @DeviceTest
+  void regionsMadeByTheExtendedFunctionChange() {
+    try (Arena arena = Arena.ofShared();
+        Pair pair = Pair.connected(QueuePairType.RC)) {
+      MemoryRegistration page = pair.b.page(AccessFlag.LOCAL_WRITE).extended();
+      MemoryRegion region = Rig.orSkip(page::register);
+      receiveOfTheOldMemoryFails(pair, arena, region);
+      region.reregister().access(Set.of(WRITABLE)).apply();
+      write(pair, region, 12, CompletionStatus.SUCCESS);
+      Await.until(
+          "the data of the write", () -> region.memory().get(ValueLayout.JAVA_LONG, 0) == 12);
+    }
+  }
 }
