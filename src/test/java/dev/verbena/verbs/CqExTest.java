@@ -198,7 +198,7 @@ class CqExTest {
   }
 
   /** A cursor at the next completion, once there is one. */
-  private static CompletionCursor next(ExtendedCompletionQueue queue) {
+  static CompletionCursor next(ExtendedCompletionQueue queue) {
     return Await.value(
         () -> "a completion on " + queue,
         () -> {

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import static dev.verbena.testing.DeviceKind.MLX5;
 import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
@@ -10,10 +11,17 @@ import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionField;
+import dev.verbena.values.CompletionFlag;
+import dev.verbena.values.CompletionOpcode;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
 import dev.verbena.values.XrcDomainFlag;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.function.Executable;
@@ -92,5 +100,140 @@ class XrcDeviceTest {
     SendList list = new SendList(1, 1);
     list.send(0).local(pair.a.memory, 0, 64).sharedReceiveQueue(queue).signaled();
     return list;
+  }
+
+  /** Both ends connected, and a shared receive queue of b. */
+  static SharedReceiveQueue receiver(
+      Pair pair, CompletionQueue completions, SendOperation... operations) {
+    XrcDomain domain = Rig.orSkip(() -> XrcDomain.open(pair.b.context));
+    pair.a.queuePair = pair.a.builder(QueuePairType.XRC_SEND).sendOperations(operations).create();
+    pair.b.queuePair = QueuePair.builder(domain).create();
+    pair.connect();
+    return SharedReceiveQueue.builder(pair.b.domain, 4).xrc(domain, completions).create();
+  }
+
+  static void receive(SharedReceiveQueue queue, long id, MemoryRegion region) {
+    ReceiveList receive = new ReceiveList(1, 1);
+    receive.id(0, id);
+    receive.local(0, region, 0, 1024);
+    assertEquals(1, queue.post(receive));
+  }
+
+  /** The memory is that of the domain of the shared receive queue. */
+  @DeviceTest
+  void memoryIsChangedAtomically() {
+    try (Pair pair = new Pair()) {
+      int queue = receiver(pair, pair.b.completionQueue).number();
+      MemoryRegion counter = pair.b.memory;
+      MemorySegment found = pair.a.memory.memory();
+      SendList list = new SendList(1, 1);
+      for (int i = 0; i < 5; i++) {
+        list.fetchAndAdd(0, 3)
+            .local(pair.a.memory, 0, 8)
+            .remote(counter.start(), counter.rkey())
+            .sharedReceiveQueue(queue)
+            .signaled();
+        pair.a.run(list);
+        assertEquals(i * 3L, found.get(ValueLayout.JAVA_LONG, 0));
+      }
+      for (long expected : new long[] {15, 42}) {
+        list.compareAndSwap(0, 15, 42)
+            .local(pair.a.memory, 0, 8)
+            .remote(counter.start(), counter.rkey())
+            .sharedReceiveQueue(queue)
+            .signaled();
+        pair.a.run(list);
+        assertEquals(expected, found.get(ValueLayout.JAVA_LONG, 0));
+        assertEquals(42, counter.memory().get(ValueLayout.JAVA_LONG, 0));
+      }
+    }
+  }
+
+  @DeviceTest
+  void requestsArePostedOneByOne() {
+    try (Pair pair = new Pair()) {
+      SharedReceiveQueue queue =
+          receiver(pair, pair.b.completionQueue, SendOperation.SEND, SendOperation.SEND_WITH_IMM);
+      for (int i = 0; i < 8; i++) {
+        receive(queue, i, pair.b.memory);
+        pair.a.memory.memory().fill((byte) (i + 1));
+        boolean immediate = i % 2 == 1;
+        try (Posting posting = pair.a.queuePair.startPosting()) {
+          PostingRequest request =
+              immediate ? posting.sendWithImmediate(0x1234 + i) : posting.send();
+          request
+              .id(100 + i)
+              .local(pair.a.memory, 0, 1024)
+              .sharedReceiveQueue(queue.number())
+              .signaled();
+          assertEquals(1, posting.complete());
+        }
+        assertEquals(100 + i, pair.a.completion(CompletionStatus.SUCCESS).id(0));
+        Completions received = pair.b.completion(CompletionStatus.SUCCESS);
+        assertEquals(i, received.id(0));
+        assertEquals(1024, received.byteLength(0));
+        assertEquals(immediate, received.has(0, CompletionFlag.WITH_IMM));
+        if (immediate) {
+          assertEquals(0x1234 + i, received.immediate(0));
+        }
+        assertArrived(pair.a.memory, pair.b.memory);
+      }
+    }
+  }
+
+  private static void assertArrived(MemoryRegion from, MemoryRegion to) {
+    assertEquals(-1, from.memory().asSlice(0, 1024).mismatch(to.memory().asSlice(0, 1024)));
+  }
+
+  @DeviceTest
+  void completionsAreReadFromAnExtendedQueue() {
+    try (Pair pair = new Pair()) {
+      ExtendedCompletionQueue completions =
+          pair.b
+              .context
+              .completionQueue(16)
+              .createExtended(CompletionField.BYTE_LEN, CompletionField.QP_NUM);
+      SharedReceiveQueue queue = receiver(pair, completions, SendOperation.SEND);
+      for (int i = 0; i < 5; i++) {
+        receive(queue, 70 + i, pair.b.memory);
+        pair.a.memory.memory().fill((byte) (i + 1));
+        try (Posting posting = pair.a.queuePair.startPosting()) {
+          posting
+              .send()
+              .local(pair.a.memory, 0, 1024 - i)
+              .sharedReceiveQueue(queue.number())
+              .signaled();
+          assertEquals(1, posting.complete());
+        }
+        pair.a.completion(CompletionStatus.SUCCESS);
+        try (CompletionCursor cursor = CqExTest.next(completions)) {
+          assertEquals(CompletionStatus.SUCCESS, cursor.status());
+          assertEquals(70 + i, cursor.id());
+          assertEquals(CompletionOpcode.RECV, cursor.opcode());
+          assertEquals(1024 - i, cursor.byteLength());
+          assertEquals(pair.b.queuePair.number(), cursor.queuePairNumber());
+          assertFalse(cursor.next(), "one request, one completion");
+        }
+      }
+    }
+  }
+
+  @DeviceTest
+  void messagesGoToMemoryWithRelaxedOrdering() {
+    try (Pair pair = new Pair()) {
+      AccessFlag[] relaxed = {AccessFlag.LOCAL_WRITE, AccessFlag.RELAXED_ORDERING};
+      SharedReceiveQueue queue = receiver(pair, pair.b.completionQueue, SendOperation.SEND);
+      MemoryRegion from = pair.a.page(relaxed).register();
+      MemoryRegion to = pair.b.page(relaxed).register();
+      SendList list = new SendList(1, 1);
+      list.send(0).local(from, 0, 1024).sharedReceiveQueue(queue.number()).signaled();
+      for (int i = 0; i < 5; i++) {
+        from.memory().fill((byte) (i + 1));
+        receive(queue, i, to);
+        pair.a.run(list);
+        pair.b.completion(CompletionStatus.SUCCESS);
+        assertArrived(from, to);
+      }
+    }
   }
 }
