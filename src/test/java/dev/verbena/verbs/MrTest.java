@@ -330,6 +330,9 @@ class MrTest {
   }
 
   @DeviceTest
+  @On(
+      value = {SOFT_ROCE, MLX5},
+      reason = "a software device has them: OdpTest")
   void softRoceHasNoImplicitRegion() {
     try (Pair pair = new Pair()) {
       var thrown =

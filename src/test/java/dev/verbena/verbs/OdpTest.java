@@ -4,10 +4,16 @@ import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static dev.verbena.testing.Need.ONE_KIND;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.attributes.OdpCapabilities;
 import dev.verbena.attributes.OdpOperation;
+import dev.verbena.internal.Verbs;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.raw.ibv_mr;
+import dev.verbena.raw.ibv_mr_init_attr;
+import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.MemoryPages;
@@ -20,6 +26,7 @@ import dev.verbena.values.FlushPlacement;
 import dev.verbena.values.MemoryAdvice;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.values.SendOperation;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -263,6 +270,116 @@ class OdpTest {
         }
       }
       assertEquals(2 * MemoryAdvice.values().length, advised.size(), advised.toString());
+    }
+  }
+
+  /** Pages of neither region are registered by themselves. */
+  private static void exchange(Pair pair, Arena arena, MemoryRegion a, MemoryRegion b) {
+    exchange(pair, arena, a.lkey(), b.lkey());
+  }
+
+  private static void exchange(Pair pair, Arena arena, int keyA, int keyB) {
+    MemorySegment from = MemoryPages.allocate(arena, 1);
+    MemorySegment to = MemoryPages.allocate(arena, 1);
+    SendList list = new SendList(1, 1);
+    ReceiveList receive = new ReceiveList(1, 1);
+    for (int i = 1; i <= ROUNDS; i++) {
+      MemoryPages.drop(from);
+      from.fill((byte) i);
+      MemoryPages.drop(to);
+      receive.localUnchecked(0, 0, to.address(), SIZE, keyB);
+      assertEquals(1, pair.b.queuePair.post(receive));
+      list.send(0).signaled();
+      list.localUnchecked(0, 0, from.address(), SIZE, keyA);
+      pair.a.run(list);
+      assertEquals(SIZE, pair.b.completion(CompletionStatus.SUCCESS).byteLength(0));
+      assertEquals(-1, from.asSlice(0, SIZE).mismatch(to.asSlice(0, SIZE)));
+    }
+  }
+
+  private static final String NO_IMPLICIT = "Soft-RoCE does not register the whole address space";
+
+  private static MemoryRegion everything(Pair.Side side, AccessFlag... access) {
+    assertTrue(side.context.deviceAttributes().onDemandPaging().implicit());
+    return side.domain.registerAddressSpace(access);
+  }
+
+  @DeviceTest
+  @On(value = SOFTWARE, reason = NO_IMPLICIT)
+  void theWholeAddressSpaceIsOneRegion() {
+    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV);
+        Arena arena = Arena.ofShared()) {
+      MemoryRegion b = everything(pair.b, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      exchange(pair, arena, everything(pair.a), b);
+      MemorySegment target = MemoryPages.allocate(arena, 2);
+      SendList list = new SendList(1, 1);
+      pair.a.memory.memory().fill((byte) 77);
+      list.write(0).local(pair.a.memory, 0, SIZE).remote(target.address() + SIZE, b.rkey());
+      list.signaled(0);
+      pair.a.run(list);
+      assertEquals(
+          -1, pair.a.memory.memory().asSlice(0, SIZE).mismatch(target.asSlice(SIZE, SIZE)));
+      assertEquals(0, target.get(ValueLayout.JAVA_BYTE, SIZE - 1));
+      assertEquals(0, target.get(ValueLayout.JAVA_BYTE, 2 * SIZE));
+      list.write(0).local(pair.a.memory, 0, SIZE).remote(4096, b.rkey()).signaled();
+      pair.a.run(list, CompletionStatus.REM_ACCESS_ERR);
+    }
+  }
+
+  @DeviceTest
+  @On(value = SOFTWARE, reason = NO_IMPLICIT)
+  void partsOfTheWholeAddressSpaceArePrefetched() {
+    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV);
+        Arena arena = Arena.ofShared()) {
+      MemoryRegion a = everything(pair.a, AccessFlag.LOCAL_WRITE);
+      MemoryRegion b = everything(pair.b, AccessFlag.LOCAL_WRITE);
+      MemorySegment page = MemoryPages.allocate(arena, 1);
+      for (MemoryAdvice advice : MemoryAdvice.values()) {
+        a.adviseAndWait(advice, page.address(), page.byteSize());
+        b.advise(advice, page.address(), page.byteSize());
+        exchange(pair, arena, a, b);
+      }
+    }
+  }
+
+  /** {@code registerAddressSpace} calls {@code ibv_reg_mr}. */
+  @DeviceTest
+  @On(value = SOFTWARE, reason = NO_IMPLICIT)
+  void theExtendedFunctionRegistersTheWholeAddressSpace() {
+    try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV);
+        Arena arena = Arena.ofShared()) {
+      Verbs verbs = pair.b.domain.verbs();
+      MemorySegment attr = ibv_mr_init_attr.allocate(arena);
+      ibv_mr_init_attr.length(attr, -1);
+      ibv_mr_init_attr.access(
+          attr, rdma_h.IBV_ACCESS_LOCAL_WRITE() | rdma_h.IBV_ACCESS_ON_DEMAND());
+      ibv_mr_init_attr.comp_mask(attr, rdma_h.IBV_REG_MR_MASK_ADDR());
+      long region = verbs.ibv_reg_mr_ex(pair.b.domain.segment().address(), attr.address());
+      int key = ibv_mr.lkey(Memory.at(region, ibv_mr.sizeof()));
+      exchange(pair, arena, everything(pair.a).lkey(), key);
+      verbs.ibv_dereg_mr(region);
+    }
+  }
+
+  @DeviceTest
+  @On(value = SOFTWARE, reason = "Soft-RoCE has no XRC")
+  void carriesMessagesOfExtendedReliableConnections() {
+    try (Pair pair =
+        requires(new Pair(), OdpCapabilities::xrc, OdpOperation.SEND, OdpOperation.SRQ_RECV)) {
+      SharedReceiveQueue queue =
+          XrcDeviceTest.receiver(pair, pair.b.completionQueue, SendOperation.SEND);
+      MemoryRegion from = paged(pair.a);
+      MemoryRegion to = paged(pair.b);
+      SendList list = new SendList(1, 1);
+      list.send(0).local(from, 0, SIZE).sharedReceiveQueue(queue.number()).signaled();
+      for (int i = 1; i <= ROUNDS; i++) {
+        renew(from, i);
+        MemoryPages.drop(to.memory());
+        XrcDeviceTest.receive(queue, i, to);
+        pair.a.run(list);
+        assertEquals(i, pair.b.completion(CompletionStatus.SUCCESS).id(0));
+        assertSame(from, to, 0, SIZE);
+      }
     }
   }
 

@@ -35,6 +35,11 @@ public final class ProcessMemory {
     this.checked = checked;
   }
 
+  /** {@return whether a copy from or to memory that is not mapped fails} */
+  public boolean isChecked() {
+    return checked;
+  }
+
   private boolean works() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment from = arena.allocateFrom(JAVA_LONG, 0x5eed);

@@ -148,7 +148,10 @@ final class ContextFunctions {
         .putLong("hca_core_clock", device.clockKilohertz())
         .putLong(
             "device_cap_flags_ex", Integer.toUnsignedLong(capabilities()) | EXTENDED_CAPABILITIES)
-        .putLong("odp_caps.general_caps", rdma_h.IBV_ODP_SUPPORT())
+        .putLong(
+            "odp_caps.general_caps",
+            rdma_h.IBV_ODP_SUPPORT()
+                | (device.memory.isChecked() ? rdma_h.IBV_ODP_SUPPORT_IMPLICIT() : 0))
         .putInt("odp_caps.per_transport_caps.rc_odp_caps", RELIABLE_PAGING)
         .putInt("odp_caps.per_transport_caps.uc_odp_caps", UNRELIABLE_PAGING)
         .putInt("odp_caps.per_transport_caps.ud_odp_caps", DATAGRAM_PAGING)

@@ -66,13 +66,16 @@ final class MemoryFunctions {
       SoftDomain domain, long address, long length, long start, int access, SoftObject backing) {
     checkAccess(access);
     domain.device.profile.requireAccess(access);
-    CallFailure.invalidIf(length < 0, "the whole address space cannot be registered");
+    boolean isAll = length == -1 && address == 0 && isOnDemand(access);
+    CallFailure.invalidIf(
+        length < 0 && !(isAll && domain.device.memory.isChecked()),
+        "the whole address space is registered on demand only");
     if (!isOnDemand(access)) {
       checkMapped(domain, address, length);
     }
     SoftRegion region = Registry.add(new SoftRegion(domain, backing));
     region.struct.putLong("addr", address).putLong("length", length);
-    keys(region, address, length, start, access);
+    keys(region, address, isAll ? Long.MAX_VALUE : length, start, access);
     return region;
   }
 
