@@ -28,11 +28,8 @@ import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.MemoryAdvice;
-import dev.verbena.values.QueuePairType;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.channels.FileChannel;
@@ -343,61 +340,10 @@ class MrTest {
     }
   }
 
-  /** The emulated NIC takes a file in memory for a buffer of another device. */
-  @DeviceTest
-  @On(MLX5)
-  void peersUseAPartOfADmaBuffer() {
-    try (Pair pair = Pair.connected(QueuePairType.RC);
-        DmaBuf buffer = DmaBuf.of(memoryFile(3 * 4096))) {
-      MemoryRegion region =
-          pair.b
-              .domain
-              .dmaBuf(buffer, 4096 + 64, 4096)
-              .start(0x7000_0000L + 64)
-              .access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_READ)
-              .register();
-      assertEquals(0x7000_0000L + 64, region.start());
-      MemoryRegion whole =
-          pair.b.domain.dmaBuf(buffer, 0, 8192).access(AccessFlag.REMOTE_READ).register();
-      pair.a.memory.memory().setString(0, "to the buffer");
-      SendList list = new SendList(2, 1);
-      list.write(0).local(pair.a.memory, 0, 16).remote(region.start() + 8, region.rkey());
-      list.read(1)
-          .local(pair.a.memory, 64, 16)
-          .remote(whole.start() + 4096 + 72, whole.rkey())
-          .signaled();
-      pair.a.run(list);
-      assertEquals("to the buffer", pair.a.memory.memory().getString(64));
-      assertThrows(VerbsException.class, () -> pair.b.domain.dmaBuf(buffer, 8192, 8192).register());
-    }
-  }
-
-  /** The descriptor of a new file in memory. */
-  private static int memoryFile(long size) {
-    Linker linker = Linker.nativeLinker();
-    try (Arena arena = Arena.ofConfined()) {
-      var create =
-          linker.downcallHandle(
-              linker.defaultLookup().find("memfd_create").orElseThrow(),
-              FunctionDescriptor.of(
-                  ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_INT));
-      var truncate =
-          linker.downcallHandle(
-              linker.defaultLookup().find("ftruncate").orElseThrow(),
-              FunctionDescriptor.of(
-                  ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG));
-      int file = (int) create.invokeExact(arena.allocateFrom("buffer"), 0);
-      assertEquals(0, (int) truncate.invokeExact(file, size));
-      return file;
-    } catch (Throwable e) {
-      throw new AssertionError(e);
-    }
-  }
-
   @DeviceTest
   @On(
       value = {SOFTWARE, SOFT_ROCE},
-      reason = "the emulated mlx5 registers them")
+      reason = "the emulated mlx5 registers them: DmaBufferTest")
   void softRoceDoesNotRegisterDmaBuffers() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();
