@@ -18,6 +18,7 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionField;
+import dev.verbena.values.CompletionFlag;
 import dev.verbena.values.CompletionOpcode;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairAttribute;
@@ -32,6 +33,7 @@ import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.Posting;
+import dev.verbena.verbs.PostingRequest;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
@@ -304,6 +306,93 @@ class SrdTest {
     assertEquals(CompletionStatus.SUCCESS, completion.status(0));
     assertEquals(4, completion.id(0));
     assertEquals("posting", b.memory.memory().getString(0));
+  }
+
+  private void complete(PostingRequest request) {
+    assertEquals(1, request.signaled().to(toB, b.queuePair.number(), qkey()).complete());
+    a.expect(CompletionStatus.SUCCESS);
+  }
+
+  @DeviceTest
+  void eachOperationIsPostedOneByOne() {
+    int size = 256;
+    var from = a.memory.memory().asSlice(0, size);
+    var to = b.memory.memory().asSlice(0, size);
+    for (int i = 1; i <= 5; i++) {
+      from.fill((byte) i);
+      b.receive(i, 0, size);
+      complete(a.queuePair.startPosting().send().local(a.memory, 0, size));
+      var received = b.completion();
+      assertEquals(i, received.id(0));
+      assertEquals(size, received.byteLength(0));
+      assertFalse(received.has(0, CompletionFlag.WITH_IMM));
+      assertEquals(-1, from.mismatch(to));
+
+      from.fill((byte) (10 + i));
+      b.receive(i, 0, size);
+      complete(a.queuePair.startPosting().sendWithImmediate(70 + i).local(a.memory, 0, size));
+      assertEquals(70 + i, b.completion().immediate(0));
+      assertEquals(-1, from.mismatch(to));
+
+      from.fill((byte) (20 + i));
+      b.receive(i, 0, size);
+      complete(
+          a.queuePair
+              .startPosting()
+              .writeWithImmediate(remote(0), b.memory.rkey(), 80 + i)
+              .local(a.memory, 0, size));
+      received = b.completion();
+      assertEquals(80 + i, received.immediate(0));
+      assertEquals(CompletionOpcode.RECV_RDMA_WITH_IMM, received.opcode(0));
+      assertEquals(-1, from.mismatch(to));
+
+      to.fill((byte) (30 + i));
+      complete(
+          a.queuePair.startPosting().read(remote(0), b.memory.rkey()).local(a.memory, 0, size));
+      assertEquals(-1, from.mismatch(to));
+
+      b.receive(i, 0, size);
+      complete(a.queuePair.startPosting().send().local(a.memory, 0, 0));
+      assertEquals(0, b.completion().byteLength(0));
+    }
+  }
+
+  @DeviceTest
+  void aQueuePairInResetPostsNothing() {
+    try (QueuePair reset = a.efa.queuePair(a.domain).completions(a.completions.queue()).create()) {
+      ReceiveList receives = new ReceiveList(1, 1);
+      receives.local(0, a.memory, 0, 64);
+      String message =
+          assertThrows(IllegalStateException.class, () -> reset.post(receives)).getMessage();
+      assertTrue(message.contains("in state RESET"), message);
+      Posting posting = reset.startPosting();
+      posting.send().local(a.memory, 0, 8).to(toB, b.queuePair.number(), qkey());
+      message = assertThrows(IllegalStateException.class, posting::complete).getMessage();
+      assertTrue(message.contains("in state RESET"), message);
+    }
+  }
+
+  @DeviceTest
+  void aFullReceiveQueuePostsNoMore() {
+    int room = b.queuePair.capacity().receiveRequests();
+    ReceiveList receives = new ReceiveList(room + 1, 1);
+    for (int i = 0; i <= room; i++) {
+      receives.local(i, b.memory, 0, 64);
+    }
+    assertEquals(room, b.queuePair.post(receives));
+    assertEquals(0, b.queuePair.post(receives, room, 1));
+  }
+
+  @DeviceTest
+  void receivesHaveNoMoreSgesThanTheQueueTakes() {
+    int sges = b.queuePair.capacity().receiveSges() + 1;
+    ReceiveList receives = new ReceiveList(1, sges);
+    for (int i = 0; i < sges; i++) {
+      receives.local(0, i, b.memory, 8L * i, 8);
+    }
+    String message =
+        assertThrows(IllegalArgumentException.class, () -> b.queuePair.post(receives)).getMessage();
+    assertTrue(message.contains(sges + " SGEs"), message);
   }
 
   @DeviceTest

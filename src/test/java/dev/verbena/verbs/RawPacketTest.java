@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.address.EthernetAddress;
 import dev.verbena.flow.FlowCounters;
 import dev.verbena.flow.FlowMatch;
 import dev.verbena.flow.FlowRule;
@@ -19,7 +20,14 @@ import dev.verbena.testing.Frames;
 import dev.verbena.testing.On;
 import dev.verbena.testing.RawEnd;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.QueuePairAttribute;
+import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairFlag;
+import dev.verbena.values.QueuePairState;
+import dev.verbena.values.QueuePairType;
+import dev.verbena.values.RateLimit;
+import dev.verbena.values.SendOperation;
 import java.lang.foreign.MemorySegment;
 import java.net.Inet6Address;
 import java.net.InetAddress;
@@ -68,6 +76,43 @@ class RawPacketTest extends RawEndsFixture {
     a.send(Frames.toPort(4000)); // There is no rule any more.
     a.send(Frames.toPort(4001));
     assertArrayEquals(Frames.toPort(4001), b.arrived(1).getFirst().bytes());
+  }
+
+  @DeviceTest
+  void headersOfEthernetAreMatched() {
+    byte[] frame = Frames.toPort(4000);
+    EthernetAddress target = EthernetAddress.parse(Frames.MAC);
+    EthernetAddress source = EthernetAddress.parse("02:00:00:00:00:01");
+    assertTrue(matches(FlowMatch.ethernet().destination(target), frame));
+    assertFalse(matches(FlowMatch.ethernet().destination(source), frame));
+    assertTrue(matches(FlowMatch.ethernet().source(source).type(0x0800), frame));
+    assertFalse(matches(FlowMatch.ethernet().source(source).type(0x86dd), frame));
+    assertTrue(matches(FlowMatch.ethernet().vlan(7), Frames.tagged(frame, 7)));
+    assertFalse(matches(FlowMatch.ethernet().vlan(8), Frames.tagged(frame, 7)));
+  }
+
+  @DeviceTest
+  void headersOfIpv4AreMatched() {
+    byte[] frame = Frames.toPort(4000);
+    int udp = 17;
+    assertTrue(
+        matches(
+            FlowMatch.ipv4().source(Frames.HERE).destination(Frames.THERE).protocol(udp), frame));
+    assertFalse(matches(FlowMatch.ipv4().source(Frames.THERE).protocol(udp), frame));
+    assertFalse(matches(FlowMatch.ipv4().destination(Frames.HERE).protocol(udp), frame));
+    assertTrue(matches(FlowMatch.ipv4().timeToLive(64).typeOfService(0), frame));
+    assertFalse(matches(FlowMatch.ipv4().timeToLive(63), frame));
+    assertFalse(matches(FlowMatch.ipv4().protocol(6), frame));
+    assertFalse(matches(FlowMatch.ipv6().nextHeader(udp), frame));
+  }
+
+  @DeviceTest
+  @On(value = SOFTWARE, reason = "the emulated NIC refuses IBV_FLOW_SPEC_IPV4, the short form")
+  void addressesAloneAreMatched() {
+    byte[] frame = Frames.toPort(4000);
+    assertTrue(matches(FlowMatch.ipv4().source(Frames.HERE).destination(Frames.THERE), frame));
+    assertFalse(matches(FlowMatch.ipv4().source(Frames.THERE), frame));
+    assertFalse(matches(FlowMatch.ipv4().destination(Frames.HERE), frame));
   }
 
   @DeviceTest
@@ -190,6 +235,57 @@ class RawPacketTest extends RawEndsFixture {
             Arrays.copyOfRange(segment.bytes(), header, header + size));
         at += size;
       }
+    }
+  }
+
+  @DeviceTest
+  void queuePairsAreCreatedAndQueried() {
+    for (boolean extended : new boolean[] {false, true}) {
+      QueuePairBuilder builder =
+          QueuePair.builder(a.domain, QueuePairType.RAW_PACKET)
+              .completions(a.completions)
+              .capacity(QueuePairCapacity.of(8).withSendSges(2));
+      try (QueuePair queuePair =
+          (extended ? builder.sendOperations(SendOperation.SEND) : builder).create()) {
+        QueuePairAttributes attributes =
+            queuePair.query(QueuePairAttribute.STATE, QueuePairAttribute.CAP);
+        assertEquals(QueuePairState.RESET, attributes.state());
+        assertTrue(attributes.capacity().sendRequests() >= 8);
+        assertTrue(attributes.capacity().receiveRequests() >= 8);
+        assertTrue(attributes.capacity().sendSges() >= 2);
+        ready(queuePair, 0);
+        assertEquals(QueuePairState.RTS, queuePair.query(QueuePairAttribute.STATE).state());
+      }
+    }
+  }
+
+  private static void ready(QueuePair queuePair, long kilobits) {
+    queuePair.setup().port(1).init();
+    queuePair.modify(QueuePairAttributes.toReadyToReceive(queuePair.type()).build());
+    var toSend = QueuePairAttributes.toReadyToSend(queuePair.type());
+    queuePair.modify((kilobits == 0 ? toSend : toSend.rateLimit(kilobits)).build());
+  }
+
+  @DeviceTest
+  void ratesAreLimited() {
+    try (QueuePair queuePair =
+        QueuePair.builder(a.domain, QueuePairType.RAW_PACKET).completions(a.completions).create()) {
+      ready(queuePair, 5000);
+      assertEquals(QueuePairState.RTS, queuePair.state());
+      queuePair.limitRate(RateLimit.ofKilobitsPerSecond(0));
+      if (Rig.isSoftware()) { // The emulated NIC does not look at the rate.
+        long most = a.context.deviceAttributes().packetPacing().maxRate();
+        RateLimit tooFast = RateLimit.ofKilobitsPerSecond(most + 1);
+        assertThrows(VerbsException.class, () -> queuePair.limitRate(tooFast));
+      }
+      byte[] frame = Frames.toPort(4000);
+      b.receive(1);
+      b.rule().match(toPort(4000)).create();
+      a.memory.asSlice(0, frame.length).copyFrom(MemorySegment.ofArray(frame));
+      SendList sends = new SendList(1, 1);
+      sends.send(0).local(a.region, 0, frame.length).signaled();
+      assertEquals(1, queuePair.post(sends));
+      assertArrayEquals(frame, b.arrived(1).getFirst().bytes());
     }
   }
 
