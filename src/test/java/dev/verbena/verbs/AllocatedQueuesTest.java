@@ -174,7 +174,7 @@ class AllocatedQueuesTest {
       ExtendedCompletionQueue completions =
           pair.b
               .context
-              .completionQueue(16)
+              .completionQueue(64)
               .parentDomain(domain)
               .createExtended(CompletionField.BYTE_LEN);
       SharedReceiveQueue queue = SharedReceiveQueue.create(domain, 8);

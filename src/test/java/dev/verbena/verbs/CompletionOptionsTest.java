@@ -13,6 +13,9 @@ import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionField;
 import dev.verbena.values.QueuePairType;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
 
 /** Completion queues with timestamps, and with fewer events than completions. */
 @On(
@@ -55,6 +58,39 @@ class CompletionOptionsTest {
       assertTrue(cursor.isSuccess());
       timestamp[0] = cursor.timestamp();
       return true;
+    }
+  }
+
+  /** Both ends, with a minute for a system clock that is set meanwhile. */
+  @DeviceTest
+  void wallClockTimestampsAreThoseOfTheSystemClock() {
+    try (Pair pair = new Pair()) {
+      List<ExtendedCompletionQueue> queues = new ArrayList<>();
+      for (Pair.Side side : List.of(pair.a, pair.b)) {
+        CompletionQueue.Builder builder = side.context.completionQueue(64);
+        ExtendedCompletionQueue queue =
+            builder.createExtended(CompletionField.COMPLETION_TIMESTAMP_WALLCLOCK);
+        side.queuePair = side.builder(QueuePairType.RC).completions(queue).create();
+        queues.add(queue);
+      }
+      pair.connect();
+      long[] last = new long[2];
+      for (int i = 0; i < 3; i++) {
+        pair.b.receive(i);
+        long before = System.currentTimeMillis() - 60_000;
+        assertEquals(1, pair.a.queuePair.post(message(pair)));
+        for (int end = 0; end < 2; end++) {
+          try (CompletionCursor cursor = CqExTest.next(queues.get(end))) {
+            assertTrue(cursor.isSuccess());
+            long nanoseconds = cursor.wallClockTimestamp();
+            assertTrue(nanoseconds > last[end], nanoseconds + " after " + last[end]);
+            last[end] = nanoseconds;
+            long time = TimeUnit.NANOSECONDS.toMillis(nanoseconds);
+            assertTrue(before <= time, before + " " + time);
+            assertTrue(time <= System.currentTimeMillis() + 60_000, () -> "in the future: " + time);
+          }
+        }
+      }
     }
   }
 

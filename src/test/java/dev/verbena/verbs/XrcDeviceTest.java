@@ -191,7 +191,7 @@ class XrcDeviceTest {
       ExtendedCompletionQueue completions =
           pair.b
               .context
-              .completionQueue(16)
+              .completionQueue(64)
               .createExtended(CompletionField.BYTE_LEN, CompletionField.QP_NUM);
       SharedReceiveQueue queue = receiver(pair, completions, SendOperation.SEND);
       for (int i = 0; i < 5; i++) {

@@ -23,14 +23,15 @@ final class DomainFunctions {
 
   /**
    * The pointer behind {@code ibv_alloc_parent_domain}. The thread domain is a promise that the
-   * device has no use for, and nothing is allocated with an allocator.
+   * device has no use for, nothing is allocated with an allocator, and no memory is protected.
    */
   public long alloc_parent_domain(long context, long attributes) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     CStruct attr = CStruct.at(attributes, ibv_parent_domain_init_attr.layout());
     int known =
         rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS()
-            | rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT();
+            | rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT()
+            | rdma_h.IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC();
     CallFailure.unsupportedIf((attr.getInt("comp_mask") & ~known) != 0, "comp_mask");
     SoftDomain parent = Registry.at(attr.getLong("pd"), SoftDomain.class);
     SoftThreadDomain thread =
