@@ -439,10 +439,6 @@ static int run_command(struct call *call, const char *buffer, unsigned number) {
   return command->run(call);
 }
 
-static const void *attribute_in(const struct ib_uverbs_attr *attribute) {
-  return attribute->len > sizeof attribute->data ? (const void *)(uintptr_t)attribute->data : &attribute->data;
-}
-
 // A command in an ioctl, whose attributes are its parts.
 int invoke_write(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
   struct call call = {.context = context};
@@ -455,13 +451,13 @@ int invoke_write(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
       command = attribute->data;
       break;
     case UVERBS_ATTR_CORE_IN:
-      call.in = attribute_in(attribute), call.in_size = attribute->len;
+      call.in = content(attribute), call.in_size = attribute->len;
       break;
     case UVERBS_ATTR_CORE_OUT:
       call.out = out, call.out_size = attribute->len;
       break;
     case UVERBS_ATTR_UHW_IN:
-      call.driver_in = attribute_in(attribute), call.driver_in_size = attribute->len;
+      call.driver_in = content(attribute), call.driver_in_size = attribute->len;
       break;
     case UVERBS_ATTR_UHW_OUT:
       call.driver_out = out, call.driver_out_size = attribute->len;

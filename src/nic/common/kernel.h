@@ -4,6 +4,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum kind { PD = 1, MR, MW, CQ, QP, SRQ, AH, XRCD, WQ, TABLE, FLOW, DM, UAR };
+enum kind { PD = 1, MR, MW, CQ, QP, SRQ, AH, XRCD, WQ, TABLE, FLOW, DM, UAR, COUNTER };
 
 enum state { RESET, INIT, RTR, RTS, SQD, SQE, ERR };
 
@@ -22,6 +23,7 @@ enum access {
   REMOTE_ATOMIC = 8,
   MW_BIND = 16,
   ZERO_BASED = 32,
+  RELAXED_ORDERING = 1 << 20,
 };
 
 // Asynchronous events, enum ibv_event_type.
@@ -237,6 +239,7 @@ char *translate(uint32_t key, uint64_t address, uint64_t length, unsigned access
 bool add_bytes(struct pieces *pieces, void *at, uint32_t length);
 void copy(struct pieces *to, uint64_t skip, const struct pieces *from);
 
+int pin(uint64_t start, uint64_t length, bool writes);
 int check_access(unsigned access);
 struct mkey *new_region(struct object *pd, uint64_t start, uint64_t address, uint64_t length, unsigned access);
 int reg_mr(struct call *call);
@@ -244,3 +247,28 @@ int rereg_mr(struct call *call);
 int dereg_mr(struct call *call);
 int alloc_mw(struct call *call);
 int dealloc_mw(struct call *call);
+
+// --- control.c ---
+
+// An attribute without which a command by ioctl(2) is invalid, and its length: 0 for a handle.
+struct mandatory {
+  uint16_t id, length;
+};
+
+struct ib_uverbs_attr *attribute(struct ib_uverbs_ioctl_hdr *header, unsigned id);
+// A number of up to 8 bytes or a handle, which are in the attribute itself; 0 without it.
+uint64_t value(struct ib_uverbs_ioctl_hdr *header, unsigned id);
+const void *content(const struct ib_uverbs_attr *attribute);
+// Reads a structure of which the caller knows at least the first `known` bytes. False: it is invalid.
+bool read_struct(struct ib_uverbs_ioctl_hdr *header, unsigned id, void *to, size_t known, size_t size);
+bool has_attributes(struct ib_uverbs_ioctl_hdr *header, unsigned count, const struct mandatory *needed);
+void set_handle(struct ib_uverbs_ioctl_hdr *header, unsigned id, uint64_t handle);
+void put(struct ib_uverbs_ioctl_hdr *header, unsigned id, const void *from, size_t size);
+#define PUT(header, id, type, number) put(header, id, &(type){number}, sizeof(type))
+
+// Any file that can be mapped is a DMA buffer: a driver that exports memory is not emulated. Both return NULL and set errno if
+// they fail. The mapping begins at the page.
+char *map_dma_buffer(int file, uint64_t offset, uint64_t length, int protection, size_t *mapped);
+struct mkey *register_dma_buffer(struct object *pd, int file, uint64_t offset, uint64_t iova, uint64_t length,
+                                 unsigned access);
+int reg_dmabuf_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header, unsigned supported);

@@ -67,7 +67,7 @@ void copy(struct pieces *to, uint64_t skip, const struct pieces *from) {
 }
 
 // Whether pages can be pinned: mapped, and writable if need be.
-static int pin(uint64_t start, uint64_t length, bool writes) {
+int pin(uint64_t start, uint64_t length, bool writes) {
   FILE *maps = fopen("/proc/self/maps", "re");
   uint64_t at = start, from, to;
   char rights[8];

@@ -40,6 +40,7 @@ enum {
   CAN_TELL_SOURCE = 1 << 3,
   CAN_WRITE = 1 << 5,
   CAN_RECEIVE_UNSOLICITED = 1 << 6,
+  CAN_COUNT = 1 << 8,
 };
 
 struct create_cq {
@@ -183,7 +184,8 @@ static int query_device_ex(struct call *call) {
       .max_sq_sge = MAX_SGE,
       .max_rq_sge = MAX_SGE,
       .max_rdma_bytes = MAX_RDMA_BYTES,
-      .capabilities = CAN_READ | CAN_RETRY_RNR | CAN_NOTIFY | CAN_TELL_SOURCE | CAN_WRITE | CAN_RECEIVE_UNSOLICITED,
+      .capabilities = CAN_READ | CAN_RETRY_RNR | CAN_NOTIFY | CAN_TELL_SOURCE | CAN_WRITE | CAN_RECEIVE_UNSOLICITED |
+                      CAN_COUNT,
   };
   answer(call, &core, sizeof core);
   answer_driver(call, &driver, sizeof driver);
@@ -278,10 +280,12 @@ static int create_ah(struct call *call) {
   return 0;
 }
 
+enum { ACCESS = LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ };
+
 static int register_memory(struct call *call) {
   const struct ib_uverbs_reg_mr *in = call->in;
   // Bits 20 to 29 are optional.
-  return in->access_flags & ~(0x3ffu << 20 | LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ) ? EOPNOTSUPP : reg_mr(call);
+  return in->access_flags & ~(0x3ffu << 20 | ACCESS) ? EOPNOTSUPP : reg_mr(call);
 }
 
 // --- completion queues ---
@@ -535,8 +539,14 @@ static int destroy_object(struct object *object, bool closing) {
     unuse(qp->pd);
     unuse(qp->send_cq);
     unuse(qp->recv_cq);
+    for (unsigned i = 0; i < COUNTED_OPERATIONS; i++) {
+      unuse(qp->counters[i]);
+    }
     break;
   }
+  case COUNTER:
+    free_counter((struct counter *)object);
+    break;
   default:
     break;
   }
@@ -547,6 +557,8 @@ static int destroy_object(struct object *object, bool closing) {
 
 enum { DRIVER_NAMESPACE = 1 << 12, METHOD_MR_QUERY = DRIVER_NAMESPACE };
 enum { METHOD_PORT_SPEED = 7, ATTR_PORT_NUMBER = 0, ATTR_PORT_SPEED = 1 }; // of the device, in headers of rdma-core 62
+// In those of rdma-core 65.
+enum { METHOD_COUNTER_CAPS = 8, OBJECT_COUNTER = 19, METHOD_QP_ATTACH_COUNTER = 2 };
 
 // Which interconnects the device uses for a region: it has one, which receives and reads use.
 static int query_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
@@ -589,6 +601,18 @@ static int control(struct context *context, struct ib_uverbs_ioctl_hdr *header) 
   }
   if (object == UVERBS_OBJECT_MR && method == METHOD_MR_QUERY) {
     return query_mr(context, header);
+  }
+  if (object == UVERBS_OBJECT_MR && method == UVERBS_METHOD_REG_DMABUF_MR) {
+    return reg_dmabuf_mr(context, header, ACCESS);
+  }
+  if (object == UVERBS_OBJECT_DEVICE && method == METHOD_COUNTER_CAPS) {
+    return query_counter_caps(header);
+  }
+  if (object == OBJECT_COUNTER) {
+    return control_counter(context, header);
+  }
+  if (object == UVERBS_OBJECT_QP && method == METHOD_QP_ATTACH_COUNTER) {
+    return attach_counter(context, header);
   }
   return EPROTONOSUPPORT; // libibverbs gives the command in its other form, or reads sysfs
 }

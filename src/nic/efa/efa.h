@@ -48,6 +48,19 @@ struct work {
   unsigned tries;
 };
 
+// What a completion counter counts, in the order of enum ib_uverbs_qp_attach_comp_cntr_op.
+enum counted {
+  COUNT_SEND,
+  COUNT_RECEIVE,
+  COUNT_READ,
+  COUNT_REMOTE_READ,
+  COUNT_WRITE,
+  COUNT_REMOTE_WRITE,
+  COUNTED_OPERATIONS
+};
+
+struct counter;
+
 struct qp {
   struct object object;
   struct qp *next, **at;
@@ -65,6 +78,7 @@ struct qp {
   uint32_t qkey, sq_psn;
   unsigned rnr_retries; // 7: without end
   uint32_t caps[5];
+  struct counter *counters[COUNTED_OPERATIONS];
 };
 
 // An address handle of the device; handles of one domain for the same GID share it.
@@ -88,3 +102,11 @@ int address_of(int device, const struct object *pd, const uint8_t *gid);
 bool efa_gid(int device, unsigned index, uint8_t *gid);
 void reset(struct qp *qp);
 bool efa_sweep(void);
+
+// --- counters.c ---
+
+int query_counter_caps(struct ib_uverbs_ioctl_hdr *header);
+int control_counter(struct context *context, struct ib_uverbs_ioctl_hdr *header);
+int attach_counter(struct context *context, struct ib_uverbs_ioctl_hdr *header);
+void free_counter(struct counter *counter);
+void count(struct qp *qp, enum counted operation, bool success);

@@ -120,13 +120,23 @@ static void complete(struct cq *cq, unsigned sub, struct completion *completion)
 }
 
 static void complete_send(struct qp *qp, const struct meta *meta, enum status status) {
+  static const enum counted counted[] = {COUNT_SEND, COUNT_READ, COUNT_WRITE};
+  unsigned operation = meta->operation & 15;
+  if (operation <= OP_WRITE) {
+    count(qp, counted[operation], status == OK);
+  }
   complete(qp->send_cq, 0,
            &(struct completion){
                .request = meta->request,
                .status = status,
-               .flags = QUEUE_SEND | (meta->operation & 15) << 4,
+               .flags = QUEUE_SEND | operation << 4,
                .qpn = qp->number,
            });
+}
+
+static void complete_receive(struct qp *qp, struct completion *completion) {
+  count(qp, COUNT_RECEIVE, completion->status == OK);
+  complete(qp->recv_cq, 1, completion);
 }
 
 // --- receives ---
@@ -202,7 +212,7 @@ static enum status receive(struct qp *qp, struct message *message) {
       memcpy(completion.source, source, 16);
     }
   }
-  complete(qp->recv_cq, 1, &completion);
+  complete_receive(qp, &completion);
   return answer;
 }
 
@@ -288,12 +298,14 @@ static enum status execute(struct qp *qp, struct work *work) {
     add_bytes(&there, at, remote->length);
     if (operation == OP_READ) {
       copy(&message.data, 0, &there);
+      count(target, COUNT_REMOTE_READ, true);
       return OK;
     }
     if (meta->operation & META_IMMEDIATE && !target->unsolicited && !posted(target)) {
       return NOT_YET;
     }
     copy(&there, 0, &message.data);
+    count(target, COUNT_REMOTE_WRITE, true);
     if (!(meta->operation & META_IMMEDIATE)) {
       return OK;
     }
@@ -364,8 +376,8 @@ static bool flush_receives(struct qp *qp) {
     uint16_t request;
     struct pieces ignored = {0};
     take_receive(qp, &request, &ignored);
-    complete(qp->recv_cq, 1,
-             &(struct completion){.request = request, .status = FLUSHED, .flags = QUEUE_RECEIVE, .qpn = qp->number});
+    complete_receive(
+        qp, &(struct completion){.request = request, .status = FLUSHED, .flags = QUEUE_RECEIVE, .qpn = qp->number});
     moved = true;
   }
   return moved;

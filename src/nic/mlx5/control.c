@@ -1,5 +1,5 @@
-// The commands that libmlx5 gives by ioctl(2) alone: device memory, DMA buffers, and imports of what another context of the
-// same open file has made.
+// The commands that libmlx5 gives by ioctl(2) alone: device memory, and imports of what another context of the same open file
+// has made.
 #define _GNU_SOURCE
 #include "mlx5.h"
 
@@ -10,42 +10,8 @@
 #include <rdma/mlx5_user_ioctl_verbs.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-// --- attributes of a command ---
-
-static struct ib_uverbs_attr *attribute(struct ib_uverbs_ioctl_hdr *header, unsigned id) {
-  for (unsigned i = 0; i < header->num_attrs; i++) {
-    if (header->attrs[i].attr_id == id) {
-      return &header->attrs[i];
-    }
-  }
-  return NULL;
-}
-
-// A number or a handle; both are in the attribute itself.
-static uint64_t value(struct ib_uverbs_ioctl_hdr *header, unsigned id) {
-  struct ib_uverbs_attr *found = attribute(header, id);
-  return found ? found->data : 0;
-}
-
-static void set_handle(struct ib_uverbs_ioctl_hdr *header, unsigned id, uint64_t handle) {
-  struct ib_uverbs_attr *found = attribute(header, id);
-  if (found) {
-    found->data = handle;
-  }
-}
-
-static void put(struct ib_uverbs_ioctl_hdr *header, unsigned id, const void *from, size_t size) {
-  struct ib_uverbs_attr *found = attribute(header, id);
-  if (found) {
-    memcpy((void *)(uintptr_t)found->data, from, size < found->len ? size : found->len);
-  }
-}
-
-#define PUT(header, id, type, number) put(header, id, &(type){number}, sizeof(type))
 
 // --- device memory ---
 
@@ -159,38 +125,6 @@ static int reg_dm_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header
   return 0;
 }
 
-// --- DMA buffers ---
-
-// Any file that can be mapped is one: a driver that exports memory is not emulated.
-static int reg_dmabuf_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
-  struct object *pd = find(context, PD, value(header, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE));
-  uint64_t offset = value(header, UVERBS_ATTR_REG_DMABUF_MR_OFFSET), iova = value(header, UVERBS_ATTR_REG_DMABUF_MR_IOVA);
-  uint64_t length = value(header, UVERBS_ATTR_REG_DMABUF_MR_LENGTH), in_page = offset % PAGE;
-  unsigned access = value(header, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS);
-  int file = (int)value(header, UVERBS_ATTR_REG_DMABUF_MR_FD);
-  struct stat status;
-  if (!pd || check_access(access) || iova % PAGE != in_page || fstat(file, &status) || offset > (uint64_t)status.st_size ||
-      length > status.st_size - offset) {
-    return EINVAL;
-  }
-  int protection = PROT_READ | (access & (LOCAL_WRITE | REMOTE_WRITE | REMOTE_ATOMIC) ? PROT_WRITE : 0);
-  char *mapping = (char *)syscall(SYS_mmap, NULL, in_page + length, protection, MAP_SHARED, file, offset - in_page);
-  if (mapping == MAP_FAILED) {
-    return EINVAL;
-  }
-  struct mkey *region = new_region(pd, iova, (uint64_t)(mapping + in_page), length, access);
-  if (!region) {
-    munmap(mapping, in_page + length);
-    return ENOMEM;
-  }
-  region->mapping = mapping;
-  region->mapping_length = in_page + length;
-  set_handle(header, UVERBS_ATTR_REG_DMABUF_MR_HANDLE, region->object.handle);
-  PUT(header, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, uint32_t, region->key);
-  PUT(header, UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, uint32_t, region->key);
-  return 0;
-}
-
 // --- imports: another context of the same open file has the same objects, and creates queues by ioctl(2) alone ---
 
 static int query_context(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
@@ -235,7 +169,7 @@ static struct call call_of(struct context *context, struct ib_uverbs_ioctl_hdr *
   struct ib_uverbs_attr *in = attribute(header, UVERBS_ATTR_UHW_IN), *out = attribute(header, UVERBS_ATTR_UHW_OUT);
   struct call call = {.context = context};
   if (in) {
-    call.driver_in = in->len > sizeof in->data ? (const void *)(uintptr_t)in->data : &in->data;
+    call.driver_in = content(in);
     call.driver_in_size = in->len;
   }
   if (out) {
@@ -358,7 +292,7 @@ int mlx5_control(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
   case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_DM_MR_REG):
     return reg_dm_mr(context, header);
   case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR):
-    return reg_dmabuf_mr(context, header);
+    return reg_dmabuf_mr(context, header, LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC);
   case METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC):
     return alloc_dm(context, header);
   case METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE):

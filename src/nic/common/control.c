@@ -1,0 +1,139 @@
+// Commands by ioctl(2): their attributes, and those commands that both types of devices have.
+#define _GNU_SOURCE
+#include "kernel.h"
+
+#include <errno.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+
+struct ib_uverbs_attr *attribute(struct ib_uverbs_ioctl_hdr *header, unsigned id) {
+  for (unsigned i = 0; i < header->num_attrs; i++) {
+    if (header->attrs[i].attr_id == id) {
+      return &header->attrs[i];
+    }
+  }
+  return NULL;
+}
+
+uint64_t value(struct ib_uverbs_ioctl_hdr *header, unsigned id) {
+  struct ib_uverbs_attr *found = attribute(header, id);
+  return found ? found->data : 0;
+}
+
+const void *content(const struct ib_uverbs_attr *attribute) {
+  return attribute->len > sizeof attribute->data ? (const void *)(uintptr_t)attribute->data : &attribute->data;
+}
+
+bool read_struct(struct ib_uverbs_ioctl_hdr *header, unsigned id, void *to, size_t known, size_t size) {
+  struct ib_uverbs_attr *found = attribute(header, id);
+  memset(to, 0, size);
+  if (!found || found->len < known) {
+    return false;
+  }
+  const char *from = content(found);
+  memcpy(to, from, found->len < size ? found->len : size);
+  for (size_t i = size; i < found->len; i++) {
+    if (from[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool has_attributes(struct ib_uverbs_ioctl_hdr *header, unsigned count, const struct mandatory *needed) {
+  for (unsigned i = 0; i < count; i++) {
+    struct ib_uverbs_attr *found = attribute(header, needed[i].id);
+    if (!found || found->len != needed[i].length) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void set_handle(struct ib_uverbs_ioctl_hdr *header, unsigned id, uint64_t handle) {
+  struct ib_uverbs_attr *found = attribute(header, id);
+  if (found) {
+    found->data = handle;
+  }
+}
+
+void put(struct ib_uverbs_ioctl_hdr *header, unsigned id, const void *from, size_t size) {
+  struct ib_uverbs_attr *found = attribute(header, id);
+  if (found) {
+    memcpy((void *)(uintptr_t)found->data, from, size < found->len ? size : found->len);
+  }
+}
+
+// --- DMA buffers ---
+
+char *map_dma_buffer(int file, uint64_t offset, uint64_t length, int protection, size_t *mapped) {
+  uint64_t in_page = offset % PAGE;
+  struct stat status;
+  if (fstat(file, &status)) {
+    errno = EBADF;
+    return NULL;
+  }
+  errno = EINVAL;
+  if (!length || offset > (uint64_t)status.st_size || length > status.st_size - offset) {
+    return NULL;
+  }
+  *mapped = in_page + length;
+  char *mapping = (char *)syscall(SYS_mmap, NULL, *mapped, protection, MAP_SHARED, file, offset - in_page);
+  if (mapping == MAP_FAILED) {
+    errno = EINVAL;
+    return NULL;
+  }
+  return mapping;
+}
+
+struct mkey *register_dma_buffer(struct object *pd, int file, uint64_t offset, uint64_t iova, uint64_t length,
+                                 unsigned access) {
+  size_t mapped;
+  int protection = PROT_READ | (access & (LOCAL_WRITE | REMOTE_WRITE | REMOTE_ATOMIC) ? PROT_WRITE : 0);
+  errno = EINVAL;
+  char *mapping = iova % PAGE == offset % PAGE ? map_dma_buffer(file, offset, length, protection, &mapped) : NULL;
+  struct mkey *region = mapping ? new_region(pd, iova, (uint64_t)(mapping + offset % PAGE), length, access) : NULL;
+  if (region) {
+    region->mapping = mapping;
+    region->mapping_length = mapped;
+  } else if (mapping) {
+    munmap(mapping, mapped);
+    errno = ENOMEM;
+  }
+  return region;
+}
+
+int reg_dmabuf_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header, unsigned supported) {
+  static const struct mandatory needed[] = {
+      {UVERBS_ATTR_REG_DMABUF_MR_HANDLE, 0},       {UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, 0},
+      {UVERBS_ATTR_REG_DMABUF_MR_OFFSET, 8},       {UVERBS_ATTR_REG_DMABUF_MR_LENGTH, 8},
+      {UVERBS_ATTR_REG_DMABUF_MR_IOVA, 8},         {UVERBS_ATTR_REG_DMABUF_MR_FD, 4},
+      {UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, 4},    {UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, 4},
+  };
+  struct object *pd = find(context, PD, value(header, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE));
+  unsigned access = value(header, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS);
+  if (!has_attributes(header, sizeof needed / sizeof *needed, needed) || !pd ||
+      access & ~(unsigned)(LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC | RELAXED_ORDERING) ||
+      check_access(access)) {
+    return EINVAL;
+  }
+  if (access & ~(supported | RELAXED_ORDERING)) {
+    return EOPNOTSUPP;
+  }
+  struct mkey *region = register_dma_buffer(
+      pd, (int)value(header, UVERBS_ATTR_REG_DMABUF_MR_FD), value(header, UVERBS_ATTR_REG_DMABUF_MR_OFFSET),
+      value(header, UVERBS_ATTR_REG_DMABUF_MR_IOVA), value(header, UVERBS_ATTR_REG_DMABUF_MR_LENGTH), access);
+  if (!region) {
+    return errno;
+  }
+  set_handle(header, UVERBS_ATTR_REG_DMABUF_MR_HANDLE, region->object.handle);
+  PUT(header, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, uint32_t, region->key);
+  PUT(header, UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, uint32_t, region->key);
+  return 0;
+}
