@@ -1,6 +1,10 @@
 package dev.verbena.testing;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -42,6 +46,30 @@ public final class Descriptors {
     } catch (NoSuchFileException e) {
       return "closed meanwhile";
     } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** The descriptor of a new file in memory, which the emulated NICs take for a DMA buffer. */
+  public static int memoryFile(long size) {
+    Linker linker = Linker.nativeLinker();
+    try (Arena arena = Arena.ofConfined()) {
+      var create =
+          linker.downcallHandle(
+              linker.defaultLookup().find("memfd_create").orElseThrow(),
+              FunctionDescriptor.of(
+                  ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_INT));
+      var truncate =
+          linker.downcallHandle(
+              linker.defaultLookup().find("ftruncate").orElseThrow(),
+              FunctionDescriptor.of(
+                  ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG));
+      int file = (int) create.invokeExact(arena.allocateFrom("buffer"), 0);
+      if ((int) truncate.invokeExact(file, size) != 0) {
+        throw new IllegalStateException("ftruncate failed");
+      }
+      return file;
+    } catch (Throwable e) {
       throw new AssertionError(e);
     }
   }

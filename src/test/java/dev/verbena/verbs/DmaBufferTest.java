@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import dev.verbena.Errno;
 import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
+import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
@@ -17,8 +18,6 @@ import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairType;
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.channels.FileChannel;
@@ -43,7 +42,7 @@ class DmaBufferTest {
   @DeviceTest
   void peersUseAPartOfADmaBuffer() {
     try (Pair pair = Pair.connected(QueuePairType.RC);
-        DmaBuf buffer = DmaBuf.of(memoryFile(3 * 4096))) {
+        DmaBuf buffer = DmaBuf.of(Descriptors.memoryFile(3 * 4096))) {
       MemoryRegion region =
           pair.b
               .domain
@@ -70,7 +69,7 @@ class DmaBufferTest {
   @DeviceTest
   void regionsAreRegisteredAndClosed() {
     try (Context context = Rig.a().open();
-        DmaBuf buffer = DmaBuf.of(memoryFile(2 * SIZE))) {
+        DmaBuf buffer = DmaBuf.of(Descriptors.memoryFile(2 * SIZE))) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       Set<Integer> keys = new HashSet<>();
       for (Set<AccessFlag> access :
@@ -100,7 +99,7 @@ class DmaBufferTest {
   @DeviceTest
   void contradictingFlagsThrow() {
     try (Context context = Rig.a().open();
-        DmaBuf buffer = DmaBuf.of(memoryFile(SIZE))) {
+        DmaBuf buffer = DmaBuf.of(Descriptors.memoryFile(SIZE))) {
       ProtectionDomain pd = context.allocateProtectionDomain();
       for (AccessFlag flag : List.of(AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC)) {
         var registration = pd.dmaBuf(buffer, 0, SIZE).access(flag);
@@ -136,8 +135,8 @@ class DmaBufferTest {
   @DeviceTest
   void messagesGoFromBufferToBuffer() {
     try (Pair pair = Pair.connected(QueuePairType.RC);
-        DmaBuf bufferA = DmaBuf.of(memoryFile(SIZE));
-        DmaBuf bufferB = DmaBuf.of(memoryFile(SIZE));
+        DmaBuf bufferA = DmaBuf.of(Descriptors.memoryFile(SIZE));
+        DmaBuf bufferB = DmaBuf.of(Descriptors.memoryFile(SIZE));
         Arena arena = Arena.ofConfined()) {
       MemorySegment sent = map(bufferA, arena);
       MemorySegment received = map(bufferB, arena);
@@ -160,7 +159,7 @@ class DmaBufferTest {
   @DeviceTest
   void theProgramWritesAndReadsTheBuffer() {
     try (Pair pair = Pair.connected(QueuePairType.RC);
-        DmaBuf buffer = DmaBuf.of(memoryFile(SIZE));
+        DmaBuf buffer = DmaBuf.of(Descriptors.memoryFile(SIZE));
         Arena arena = Arena.ofConfined()) {
       MemorySegment memory = map(buffer, arena);
       MemoryRegion region = pair.b.domain.dmaBuf(buffer, 0, SIZE).access(ALL).register();
@@ -176,28 +175,6 @@ class DmaBufferTest {
       assertEquals("of the program", pair.a.memory.memory().getString(0));
       assertEquals("of the peer", memory.getString(200));
       assertEquals(0, memory.get(ValueLayout.JAVA_LONG, 192));
-    }
-  }
-
-  /** The descriptor of a new file in memory. */
-  private static int memoryFile(long size) {
-    Linker linker = Linker.nativeLinker();
-    try (Arena arena = Arena.ofConfined()) {
-      var create =
-          linker.downcallHandle(
-              linker.defaultLookup().find("memfd_create").orElseThrow(),
-              FunctionDescriptor.of(
-                  ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_INT));
-      var truncate =
-          linker.downcallHandle(
-              linker.defaultLookup().find("ftruncate").orElseThrow(),
-              FunctionDescriptor.of(
-                  ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG));
-      int file = (int) create.invokeExact(arena.allocateFrom("buffer"), 0);
-      assertEquals(0, (int) truncate.invokeExact(file, size));
-      return file;
-    } catch (Throwable e) {
-      throw new AssertionError(e);
     }
   }
 }
