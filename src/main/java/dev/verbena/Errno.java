@@ -53,6 +53,9 @@ public final class Errno {
   /** Accessing a corrupted shared library: a library file that cannot be loaded. */
   public static final int ELIBBAD = 80;
 
+  /** Protocol not supported: the kernel is older than the function that it is asked for. */
+  public static final int EPROTONOSUPPORT = 93;
+
   /** Operation not supported. */
   public static final int EOPNOTSUPP = 95;
 

@@ -75,10 +75,13 @@ public final class VerbsException extends RdmaException {
 
   /**
    * {@return whether the device, the kernel or the installed libraries do not support the function
-   * (EOPNOTSUPP, ENOTSUPP, ENOSYS)}
+   * (EOPNOTSUPP, ENOTSUPP, ENOSYS, EPROTONOSUPPORT)}
    */
   public boolean isUnsupported() {
-    return errno == Errno.EOPNOTSUPP || errno == Errno.ENOTSUPP || errno == Errno.ENOSYS;
+    return switch (errno) {
+      case Errno.EOPNOTSUPP, Errno.ENOTSUPP, Errno.ENOSYS, Errno.EPROTONOSUPPORT -> true;
+      default -> false;
+    };
   }
 
   /**

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** The exceptions of all packages. */
@@ -34,6 +35,18 @@ class RdmaExceptionsTest {
     for (int errno :
         List.of(Errno.EINVAL, Errno.ENOMEM, Errno.EACCES, Errno.EOPNOTSUPP, Errno.EADDRINUSE)) {
       assertFalse(new VerbsException("f", errno).isTransient(), Errno.name(errno));
+    }
+  }
+
+  /** A kernel that is older than an object or a method of its ioctl(2) answers EPROTONOSUPPORT. */
+  @Test
+  void callsThatTheKernelOrTheLibraryDoesNotKnowAreUnsupported() {
+    for (String name : List.of("EOPNOTSUPP", "ENOTSUPP", "ENOSYS", "EPROTONOSUPPORT")) {
+      int errno = IntStream.range(0, 600).filter(n -> Errno.name(n).equals(name)).findFirst().orElseThrow();
+      assertTrue(new VerbsException("f", errno).isUnsupported(), name);
+    }
+    for (int errno : List.of(Errno.EINVAL, Errno.ENOMEM, Errno.ENODATA)) {
+      assertFalse(new VerbsException("f", errno).isUnsupported(), Errno.name(errno));
     }
   }
 }

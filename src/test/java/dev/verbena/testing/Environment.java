@@ -55,6 +55,9 @@ public enum Environment {
   /** The same with the direct data path. */
   NIC_DIRECT(DeviceKind.MLX5, CM, PEERS, KERNEL, JVMS, C_QUEUES),
 
+  /** The emulated NIC with libmlx5 of Debian testing; runs a selection of tests. */
+  NIC_TESTING(DeviceKind.MLX5, CM, PEERS, KERNEL, JVMS),
+
   /** The emulated EFA. */
   EFA(DeviceKind.EFA, CM, PEERS, KERNEL),
 
