@@ -79,6 +79,10 @@ char *map_dma_buffer(int file, uint64_t offset, uint64_t length, int protection,
     errno = EBADF;
     return NULL;
   }
+  if (!status.st_size) {
+    errno = ENODEV; // what it exported is gone
+    return NULL;
+  }
   errno = EINVAL;
   if (!length || offset > (uint64_t)status.st_size || length > status.st_size - offset) {
     return NULL;
@@ -99,7 +103,9 @@ struct mkey *register_dma_buffer(struct object *pd, int file, uint64_t offset, u
   errno = EINVAL;
   char *mapping = iova % PAGE == offset % PAGE ? map_dma_buffer(file, offset, length, protection, &mapped) : NULL;
   struct mkey *region = mapping ? new_region(pd, iova, (uint64_t)(mapping + offset % PAGE), length, access) : NULL;
+  struct stat status;
   if (region) {
+    region->file = fstat(file, &status) ? 0 : status.st_ino;
     region->mapping = mapping;
     region->mapping_length = mapped;
   } else if (mapping) {
@@ -107,6 +113,21 @@ struct mkey *register_dma_buffer(struct object *pd, int file, uint64_t offset, u
     errno = ENOMEM;
   }
   return region;
+}
+
+void revoke_dma_buffer(int file) {
+  struct stat revoked;
+  if (fstat(file, &revoked)) {
+    return;
+  }
+  for (size_t i = 0; i < sizeof mkeys / sizeof *mkeys; i++) {
+    if (mkeys[i] && mkeys[i]->mapping && mkeys[i]->file == revoked.st_ino) {
+      mkeys[i]->free = true;
+    }
+  }
+  if (ftruncate(file, 0)) {
+    unknown_call("ftruncate of a DMA buffer%.0u%.0u", 0, 0);
+  }
 }
 
 int reg_dmabuf_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header, unsigned supported) {
@@ -119,8 +140,7 @@ int reg_dmabuf_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header, u
   struct object *pd = find(context, PD, value(header, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE));
   unsigned access = value(header, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS);
   if (!has_attributes(header, sizeof needed / sizeof *needed, needed) || !pd ||
-      access & ~(unsigned)(LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC | RELAXED_ORDERING) ||
-      check_access(access)) {
+      access & ~DMA_BUFFER_ACCESS || check_access(access)) {
     return EINVAL;
   }
   if (access & ~(supported | RELAXED_ORDERING)) {

@@ -40,6 +40,7 @@ static uint32_t last_handle;
 static const char *const files[DEVICES] = {"/dev/null", "/dev/zero"}; // in place of those of the devices
 
 const struct type *type = &mlx5;
+bool by_ioctl;
 
 uint64_t now_ns(void) {
   struct timespec now;
@@ -80,6 +81,8 @@ static void unlock(void) { pthread_mutex_unlock(&nic_lock); }
 __attribute__((constructor)) static void prepare(void) {
   const char *name = getenv("VERBENA_NIC_TYPE");
   type = name && !strcmp(name, efa.name) ? &efa : &mlx5;
+  const char *ioctls = getenv("VERBENA_NIC_IOCTL");
+  by_ioctl = ioctls && *ioctls == '1';
   pthread_atfork(lock, unlock, unlock);
 }
 
@@ -253,6 +256,7 @@ static int destroy_object(struct object *object, bool closing) {
     unbind_windows(m);
     unuse(m->pd);
     unuse(m->memory);
+    unuse(m->hint);
     if (m->mapping) {
       munmap(m->mapping, m->mapping_length);
     }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum kind { PD = 1, MR, MW, CQ, QP, SRQ, AH, XRCD, WQ, TABLE, FLOW, DM, UAR, COUNTER };
+enum kind { PD = 1, MR, MW, CQ, QP, SRQ, AH, XRCD, WQ, TABLE, FLOW, DM, UAR, COUNTER, DMAH };
 
 enum state { RESET, INIT, RTR, RTS, SQD, SQE, ERR };
 
@@ -117,7 +117,9 @@ struct mkey {
   unsigned access;
   struct mkey *region;   // below a bound window
   struct object *memory; // device memory of which it is a region
+  struct object *hint;   // the DMA handle
   void *mapping;         // of a DMA buffer
+  ino_t file;            // and its file
   size_t mapping_length;
 };
 
@@ -186,6 +188,7 @@ extern const struct type mlx5, efa;
 enum { DEVICES = 2, COMPLETION_VECTORS = 2 };
 
 extern const struct type *type;
+extern bool by_ioctl; // VERBENA_NIC_IOCTL=1: commands are not given by write(2)
 extern pthread_mutex_t nic_lock;
 
 uint64_t now_ns(void);
@@ -242,6 +245,8 @@ void copy(struct pieces *to, uint64_t skip, const struct pieces *from);
 int pin(uint64_t start, uint64_t length, bool writes);
 int check_access(unsigned access);
 struct mkey *new_region(struct object *pd, uint64_t start, uint64_t address, uint64_t length, unsigned access);
+// Of the program's memory; both return NULL and set errno if they fail.
+struct mkey *register_memory(struct object *pd, uint64_t address, uint64_t start, uint64_t length, unsigned access);
 int reg_mr(struct call *call);
 int rereg_mr(struct call *call);
 int dereg_mr(struct call *call);
@@ -271,4 +276,7 @@ void put(struct ib_uverbs_ioctl_hdr *header, unsigned id, const void *from, size
 char *map_dma_buffer(int file, uint64_t offset, uint64_t length, int protection, size_t *mapped);
 struct mkey *register_dma_buffer(struct object *pd, int file, uint64_t offset, uint64_t iova, uint64_t length,
                                  unsigned access);
+enum { DMA_BUFFER_ACCESS = LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC | RELAXED_ORDERING };
+// Takes its memory away: regions of it have none any more, and others are not registered.
+void revoke_dma_buffer(int file);
 int reg_dmabuf_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header, unsigned supported);

@@ -109,20 +109,23 @@ struct mkey *new_region(struct object *pd, uint64_t start, uint64_t address, uin
   return m;
 }
 
+struct mkey *register_memory(struct object *pd, uint64_t address, uint64_t start, uint64_t length, unsigned access) {
+  if ((address ^ start) & 0xfff || !length || address + length < address) {
+    errno = EINVAL;
+    return NULL;
+  }
+  errno = pin(address, length, access & WRITES);
+  return errno ? NULL : new_region(pd, start, address, length, access);
+}
+
 int reg_mr(struct call *call) {
   const struct ib_uverbs_reg_mr *in = call->in;
   struct object *pd = find(call->context, PD, in->pd_handle);
   int error = pd ? check_access(in->access_flags) : EINVAL;
-  if (!error && ((in->start ^ in->hca_va) & 0xfff || !in->length || in->start + in->length < in->start)) {
-    error = EINVAL;
-  }
-  if (!error) {
-    error = pin(in->start, in->length, in->access_flags & WRITES);
-  }
   if (error) {
     return error;
   }
-  struct mkey *m = new_region(pd, in->hca_va, in->start, in->length, in->access_flags);
+  struct mkey *m = register_memory(pd, in->start, in->hca_va, in->length, in->access_flags);
   if (!m) {
     return errno;
   }

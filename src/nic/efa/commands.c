@@ -282,7 +282,7 @@ static int create_ah(struct call *call) {
 
 enum { ACCESS = LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ };
 
-static int register_memory(struct call *call) {
+static int register_region(struct call *call) {
   const struct ib_uverbs_reg_mr *in = call->in;
   // Bits 20 to 29 are optional.
   return in->access_flags & ~(0x3ffu << 20 | ACCESS) ? EOPNOTSUPP : reg_mr(call);
@@ -628,7 +628,7 @@ const struct type efa = {
             SILENT(IB_USER_VERBS_CMD_DEALLOC_PD, dealloc_pd, ib_uverbs_dealloc_pd),
             COMMAND(IB_USER_VERBS_CMD_CREATE_AH, create_ah, ib_uverbs_create_ah, ib_uverbs_create_ah_resp),
             SILENT(IB_USER_VERBS_CMD_DESTROY_AH, destroy_ah, ib_uverbs_destroy_ah),
-            COMMAND(IB_USER_VERBS_CMD_REG_MR, register_memory, ib_uverbs_reg_mr, ib_uverbs_reg_mr_resp),
+            COMMAND(IB_USER_VERBS_CMD_REG_MR, register_region, ib_uverbs_reg_mr, ib_uverbs_reg_mr_resp),
             SILENT(IB_USER_VERBS_CMD_DEREG_MR, dereg_mr, ib_uverbs_dereg_mr),
             COMMAND(IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, create_comp_channel, ib_uverbs_create_comp_channel,
                     ib_uverbs_create_comp_channel_resp),

@@ -882,11 +882,17 @@ static struct mlx5_ib_clock_info clock_info(void) {
       .nsec = now.tv_sec * UINT64_C(1000000000) + now.tv_nsec, .cycles = now_ns(), .mult = 1, .mask = UINT64_MAX};
 }
 
+bool is_device_memory(uint64_t offset, unsigned *page) {
+  uint64_t pages = offset / PAGE;
+  *page = (pages & 0xff) | (pages >> 16 & 0xff) << 8;
+  return !(offset % PAGE) && !(pages >> 24) && (pages >> 8 & 0xff) == MLX5_IB_MMAP_DEVICE_MEM;
+}
+
 // Doorbell registers, and most else that libmlx5 maps, are ordinary memory.
 static void *map(struct context *context, size_t length, int protection, off_t offset) {
-  unsigned pages = offset / PAGE, command = pages >> 8 & 0xff;
-  if (command == MLX5_IB_MMAP_DEVICE_MEM) {
-    return map_device_memory(context->device, (pages & 0xff) | pages >> 16 << 8, length, protection);
+  unsigned page, command = offset / PAGE >> 8 & 0xff;
+  if (is_device_memory(offset, &page)) {
+    return map_device_memory(context->device, page, length, protection);
   }
   void *memory = mmap_memory(length);
   if (memory != MAP_FAILED && command == MLX5_IB_MMAP_CLOCK_INFO) {

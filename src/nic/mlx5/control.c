@@ -1,48 +1,49 @@
-// The commands that libmlx5 gives by ioctl(2) alone: device memory, and imports of what another context of the same open file
-// has made.
+// The commands that libmlx5 gives by ioctl(2) alone: device memory, DMA handles, and imports of what another context of the
+// same open file has made.
 #define _GNU_SOURCE
 #include "mlx5.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+// --- <rdma/ib_user_ioctl_cmds.h> of rdma-core 65 ---
+
+enum { OBJECT_DMAH = 17, OBJECT_DMABUF = 18, METHOD_REG_MR = 5 };
+enum { DMAH_HANDLE, DMAH_CPU, DMAH_TYPE, DMAH_HINT };
+enum { EXPORT_HANDLE, EXPORT_OFFSET };
+enum {
+  REG_HANDLE,
+  REG_PD,
+  REG_DMAH,
+  REG_IOVA,
+  REG_ADDRESS,
+  REG_LENGTH,
+  REG_ACCESS,
+  REG_FILE,
+  REG_FILE_OFFSET,
+  REG_RESP_LKEY,
+  REG_RESP_RKEY
+};
+
 // --- device memory ---
 
 enum { PAGE = 4096, PAGES = DEVICE_MEMORY_BYTES / PAGE };
 
-static struct {
-  int file;
-  char *bytes; // NULL: not mapped yet
-  bool used[PAGES];
-} memories[DEVICES];
-
-static bool open_memory(int device) {
-  if (memories[device].bytes) {
-    return true;
-  }
-  int file = memfd_create("emulated-mlx5", MFD_CLOEXEC);
-  void *bytes = file < 0 || ftruncate(file, DEVICE_MEMORY_BYTES)
-                    ? MAP_FAILED
-                    : (void *)syscall(SYS_mmap, NULL, DEVICE_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (bytes == MAP_FAILED) {
-    return false;
-  }
-  memories[device].file = file;
-  memories[device].bytes = bytes;
-  return true;
-}
+static struct device_memory *memories[DEVICES][PAGES]; // by page
 
 // The first of as many pages that are free, or -1.
 static int free_pages(int device, unsigned count) {
   for (unsigned page = 0, run = 0; page < PAGES; page++) {
-    run = memories[device].used[page] ? 0 : run + 1;
+    run = memories[device][page] ? 0 : run + 1;
     if (run == count) {
       return (int)(page + 1 - count);
     }
@@ -50,18 +51,28 @@ static int free_pages(int device, unsigned count) {
   return -1;
 }
 
+static struct device_memory *memory_at(int device, unsigned page) {
+  struct device_memory *memory = page < PAGES ? memories[device][page] : NULL;
+  return memory && memory->page == page ? memory : NULL;
+}
+
 void *map_device_memory(int device, unsigned page, size_t length, int protection) {
-  if (page >= PAGES || !memories[device].used[page] || length > (size_t)(PAGES - page) * PAGE) {
+  struct device_memory *memory = memory_at(device, page);
+  if (!memory || length > (size_t)memory->pages * PAGE) {
     errno = EINVAL;
     return MAP_FAILED;
   }
-  return (void *)syscall(SYS_mmap, NULL, length, protection, MAP_SHARED, memories[device].file, (off_t)page * PAGE);
+  return (void *)syscall(SYS_mmap, NULL, length, protection, MAP_SHARED, memory->file, 0);
 }
 
+// Regions of DMA buffers that were exported lose their memory: their file has no bytes any more.
 void free_device_memory(struct device_memory *memory) {
-  int device = memory->object.context->device;
-  memset(memories[device].used + memory->page, false, memory->pages);
-  memset(memories[device].bytes + (size_t)memory->page * PAGE, 0, (size_t)memory->pages * PAGE);
+  for (unsigned i = 0; i < memory->pages; i++) {
+    memories[memory->object.context->device][memory->page + i] = NULL;
+  }
+  revoke_dma_buffer(memory->file);
+  munmap(memory->bytes, (size_t)memory->pages * PAGE);
+  close(memory->file);
 }
 
 static int alloc_dm(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
@@ -73,15 +84,29 @@ static int alloc_dm(struct context *context, struct ib_uverbs_ioctl_hdr *header)
   if (!length || length > DEVICE_MEMORY_BYTES) {
     return EINVAL;
   }
-  int page = open_memory(context->device) ? free_pages(context->device, pages) : -1;
-  struct device_memory *memory = page < 0 ? NULL : new_object(context, DM, sizeof *memory, 0);
+  int page = free_pages(context->device, pages);
+  int file = page < 0 ? -1 : memfd_create("emulated-mlx5", MFD_CLOEXEC);
+  void *bytes = file < 0 || ftruncate(file, (off_t)pages * PAGE)
+                    ? MAP_FAILED
+                    : (void *)syscall(SYS_mmap, NULL, (size_t)pages * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  struct device_memory *memory = bytes == MAP_FAILED ? NULL : new_object(context, DM, sizeof *memory, 0);
   if (!memory) {
+    if (bytes != MAP_FAILED) {
+      munmap(bytes, (size_t)pages * PAGE);
+    }
+    if (file >= 0) {
+      close(file);
+    }
     return ENOMEM;
   }
   memory->page = page;
   memory->pages = pages;
   memory->length = length;
-  memset(memories[context->device].used + page, true, pages);
+  memory->file = file;
+  memory->bytes = bytes;
+  for (unsigned i = 0; i < pages; i++) {
+    memories[context->device][page + i] = memory;
+  }
   set_handle(header, UVERBS_ATTR_ALLOC_DM_HANDLE, memory->object.handle);
   PUT(header, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET, uint64_t, 0);
   PUT(header, MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, uint16_t, page);
@@ -113,8 +138,7 @@ static int reg_dm_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header
   if (!pd || !memory || !(access & ZERO_BASED) || check_access(access) || offset > memory->length || length > memory->length - offset) {
     return EINVAL;
   }
-  char *at = memories[context->device].bytes + (size_t)memory->page * PAGE + offset;
-  struct mkey *region = new_region(pd, 0, (uint64_t)at, length, access);
+  struct mkey *region = new_region(pd, 0, (uint64_t)(memory->bytes + offset), length, access);
   if (!region) {
     return errno;
   }
@@ -122,6 +146,95 @@ static int reg_dm_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header
   set_handle(header, UVERBS_ATTR_REG_DM_MR_HANDLE, region->object.handle);
   PUT(header, UVERBS_ATTR_REG_DM_MR_RESP_LKEY, uint32_t, region->key);
   PUT(header, UVERBS_ATTR_REG_DM_MR_RESP_RKEY, uint32_t, region->key);
+  return 0;
+}
+
+// A descriptor of a DMA buffer that is the device memory which a context maps at an offset.
+static int export_dm(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  static const struct mandatory needed[] = {{EXPORT_HANDLE, 0}, {EXPORT_OFFSET, 8}};
+  unsigned page;
+  struct device_memory *memory = NULL;
+  if (has_attributes(header, sizeof needed / sizeof *needed, needed) &&
+      is_device_memory(value(header, EXPORT_OFFSET), &page)) {
+    memory = memory_at(context->device, page);
+  }
+  if (!memory || memory->object.context != context) {
+    return EINVAL;
+  }
+  int file = fcntl(memory->file, F_DUPFD_CLOEXEC, 0);
+  if (file < 0) {
+    return EMFILE;
+  }
+  set_handle(header, EXPORT_HANDLE, file);
+  return 0;
+}
+
+// --- DMA handles: hints, which change nothing here ---
+
+static int alloc_dmah(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  static const struct mandatory needed[] = {{DMAH_HANDLE, 0}};
+  struct ib_uverbs_attr *cpu = attribute(header, DMAH_CPU), *type = attribute(header, DMAH_TYPE),
+                        *hint = attribute(header, DMAH_HINT);
+  if (!has_attributes(header, 1, needed) || (cpu && cpu->len != sizeof(uint32_t)) || (hint && hint->len != 1)) {
+    return EINVAL;
+  }
+  if (type && type->attr_data.enum_data.elem_id > 1) { // volatile, persistent
+    return EOPNOTSUPP;
+  }
+  if (cpu) {
+    cpu_set_t allowed;
+    uint32_t number = cpu->data;
+    if (number >= sysconf(_SC_NPROCESSORS_CONF)) {
+      return EINVAL;
+    }
+    if (sched_getaffinity(0, sizeof allowed, &allowed) || !CPU_ISSET(number, &allowed)) {
+      return EPERM;
+    }
+  }
+  // A hint is needed; a steering tag follows from the processor and the type of the memory together.
+  if (!hint || hint->data & 0xfc || !cpu != !type) {
+    return EINVAL;
+  }
+  struct object *handle = new_object(context, DMAH, sizeof *handle, 0);
+  if (!handle) {
+    return errno;
+  }
+  set_handle(header, DMAH_HANDLE, handle->handle);
+  return 0;
+}
+
+static int free_dmah(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct object *handle = find(context, DMAH, value(header, DMAH_HANDLE));
+  return handle ? destroy(handle) : EINVAL;
+}
+
+// What ibv_reg_mr_ex(3) gives: memory of the program or of a DMA buffer, with or without a handle.
+static int reg_mr_ioctl(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  static const struct mandatory needed[] = {{REG_HANDLE, 0}, {REG_PD, 0},        {REG_IOVA, 8},     {REG_LENGTH, 8},
+                                            {REG_ACCESS, 4}, {REG_RESP_LKEY, 4}, {REG_RESP_RKEY, 4}};
+  struct ib_uverbs_attr *address = attribute(header, REG_ADDRESS), *file = attribute(header, REG_FILE),
+                        *offset = attribute(header, REG_FILE_OFFSET), *hint = attribute(header, REG_DMAH);
+  struct object *pd = find(context, PD, value(header, REG_PD)), *dmah = hint ? find(context, DMAH, hint->data) : NULL;
+  uint64_t iova = value(header, REG_IOVA), length = value(header, REG_LENGTH);
+  unsigned access = value(header, REG_ACCESS);
+  if (!has_attributes(header, sizeof needed / sizeof *needed, needed) || !pd || (hint && !dmah) || !file != !offset ||
+      !file == !address || (address && address->len != sizeof(uint64_t)) || (offset && offset->len != sizeof(uint64_t)) ||
+      (file && access & ~DMA_BUFFER_ACCESS)) {
+    return EINVAL;
+  }
+  int error = check_access(access);
+  if (error) {
+    return error;
+  }
+  struct mkey *region = file ? register_dma_buffer(pd, (int)file->data, offset->data, iova, length, access)
+                             : register_memory(pd, address->data, iova, length, access);
+  if (!region) {
+    return errno;
+  }
+  use(region->hint = dmah);
+  set_handle(header, REG_HANDLE, region->object.handle);
+  PUT(header, REG_RESP_LKEY, uint32_t, region->key);
+  PUT(header, REG_RESP_RKEY, uint32_t, region->key);
   return 0;
 }
 
@@ -199,6 +312,7 @@ static int create_qp(struct context *context, struct ib_uverbs_ioctl_hdr *header
   struct ib_uverbs_attr *cap = attribute(header, UVERBS_ATTR_CREATE_QP_CAP);
   struct ib_uverbs_attr *domain = attribute(header, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE);
   struct ib_uverbs_attr *srq = attribute(header, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE);
+  struct ib_uverbs_attr *table = attribute(header, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE);
   struct ib_uverbs_ex_create_qp in = {
       .user_handle = value(header, UVERBS_ATTR_CREATE_QP_USER_HANDLE),
       .pd_handle = domain ? domain->data : value(header, UVERBS_ATTR_CREATE_QP_PD_HANDLE),
@@ -209,9 +323,12 @@ static int create_qp(struct context *context, struct ib_uverbs_ioctl_hdr *header
       .qp_type = value(header, UVERBS_ATTR_CREATE_QP_TYPE),
       .sq_sig_all = value(header, UVERBS_ATTR_CREATE_QP_FLAGS) & IB_UVERBS_QP_CREATE_SQ_SIG_ALL,
   };
-  if (!cap || cap->len < sizeof(struct ib_uverbs_qp_cap) ||
-      attribute(header, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE)) {
-    return EOPNOTSUPP;
+  if (!cap || cap->len < sizeof(struct ib_uverbs_qp_cap)) {
+    return EINVAL;
+  }
+  if (table) {
+    in.comp_mask = IB_UVERBS_CREATE_QP_MASK_IND_TABLE;
+    in.rwq_ind_tbl_handle = table->data;
   }
   memcpy(&in.max_send_wr, (const void *)(uintptr_t)cap->data, sizeof(struct ib_uverbs_qp_cap));
   struct qp *qp;
@@ -270,7 +387,9 @@ static int unsupported(struct ib_uverbs_ioctl_hdr *header) {
 int mlx5_control(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
   switch (METHOD(header->object_id, header->method_id)) {
   case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT):
-    return ENOTTY; // libibverbs gives all commands by write(2) if it can
+    return by_ioctl ? EPROTONOSUPPORT : ENOTTY; // or libibverbs gives all commands by write(2) if it can
+  case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE):
+    return by_ioctl ? invoke_write(context, header) : EPROTONOSUPPORT;
   case METHOD(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER):
     return EOPNOTSUPP; // libmlx5 asks for the firmware's capabilities and does without
   case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT):
@@ -293,6 +412,14 @@ int mlx5_control(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
     return reg_dm_mr(context, header);
   case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR):
     return reg_dmabuf_mr(context, header, LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC);
+  case METHOD(UVERBS_OBJECT_MR, METHOD_REG_MR):
+    return reg_mr_ioctl(context, header);
+  case METHOD(OBJECT_DMAH, 0):
+    return alloc_dmah(context, header);
+  case METHOD(OBJECT_DMAH, 1):
+    return free_dmah(context, header);
+  case METHOD(OBJECT_DMABUF, 0):
+    return export_dm(context, header);
   case METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC):
     return alloc_dm(context, header);
   case METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE):

@@ -120,11 +120,13 @@ struct headers {
   bool ipv6, tcp;
 };
 
-// Device memory: pages of a file that both libmlx5 and the engine map.
+// Device memory: a file that both libmlx5 and the engine map.
 struct device_memory {
   struct object object;
-  unsigned page, pages;
+  unsigned page, pages; // of the device
   uint64_t length;
+  int file;
+  char *bytes;
 };
 enum { DEVICE_MEMORY_BYTES = 1 << 17 }; // of each device
 
@@ -139,6 +141,8 @@ struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uin
                   uint32_t flags);
 int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp **result);
 int mlx5_control(struct context *context, struct ib_uverbs_ioctl_hdr *header);
+// Whether this is where libmlx5 maps device memory, and the page of the device.
+bool is_device_memory(uint64_t offset, unsigned *page);
 void *map_device_memory(int device, unsigned page, size_t length, int protection);
 void free_device_memory(struct device_memory *memory);
 bool mlx5_gid(int device, unsigned index, uint8_t *gid);

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.BeforeEach;
 /** Completion counters of two EFA. */
 @On(
     value = EFA,
-    reason = "CompletionCounterTest counts the completions of an RC connection on software devices")
+    reason = "CompletionCounterTest has those of software devices")
 class SrdCountersTest {
   private SrdSide a;
   private SrdSide b;

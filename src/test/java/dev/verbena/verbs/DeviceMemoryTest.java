@@ -1,11 +1,13 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
 import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.io.FileDescriptors;
@@ -16,14 +18,20 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairType;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Device memory: on a fake that has some, and on Soft-RoCE, which has none. */
+/**
+ * Device memory: on a fake and on the emulated NIC, which have some, and on Soft-RoCE, which has
+ * none.
+ */
 class DeviceMemoryTest extends FakeDeviceFixture {
   private final byte[] deviceMemory = new byte[256];
   private Path file;
@@ -117,6 +125,47 @@ class DeviceMemoryTest extends FakeDeviceFixture {
     assertThrows(VerbsException.class, buffer::close);
     buffer.close();
     assertThrows(IllegalArgumentException.class, () -> DmaBuf.of(-1));
+  }
+
+  @DeviceTest
+  @On(MLX5)
+  void peersUseTheMemoryThatIsExportedUntilItIsClosed() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      DeviceMemory before = DeviceMemory.allocate(pair.b.context, 4096);
+      DeviceMemory memory = DeviceMemory.allocate(pair.b.context, 8192);
+      before.write(0, MemorySegment.ofBuffer(ByteBuffer.allocateDirect(16)));
+      try (DmaBuf buffer = Rig.orSkip(memory::exportDmaBuf)) {
+        MemoryRegion region =
+            pair.b
+                .domain
+                .dmaBuf(buffer, 4096, 4096)
+                .access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_READ)
+                .register();
+        MemorySegment local = pair.a.memory.memory();
+        local.setString(0, "to the device");
+        memory.write(4096, local.asSlice(0, 16));
+        SendList list = new SendList(2, 1);
+        list.read(0)
+            .local(pair.a.memory, 64, 16)
+            .remote(region.start(), region.rkey());
+        list.write(1)
+            .local(pair.a.memory, 0, 16)
+            .remote(region.start() + 100, region.rkey())
+            .signaled();
+        pair.a.run(list);
+        assertEquals("to the device", local.getString(64));
+        memory.read(4096 + 100, local.asSlice(128, 16));
+        assertEquals("to the device", local.getString(128));
+        memory.close();
+        SendList late = new SendList(1, 1);
+        late.read(0).local(pair.a.memory, 64, 16).remote(region.start(), region.rkey()).signaled();
+        pair.a.run(late, CompletionStatus.REM_ACCESS_ERR);
+        VerbsException gone =
+            assertThrows(
+                VerbsException.class, pair.b.domain.dmaBuf(buffer, 0, 4096)::register);
+        assertEquals(Errno.ENODEV, gone.errno());
+      }
+    }
   }
 
   @DeviceTest

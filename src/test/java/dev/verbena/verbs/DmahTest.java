@@ -6,18 +6,28 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.raw.ibv_dmah;
 import dev.verbena.raw.ibv_dmah_init_attr;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairType;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /**
- * DMA handles, as rdma-core's test_dmah.py tests them: on a fake, and on Soft-RoCE, which has none.
+ * DMA handles, as rdma-core's test_dmah.py tests them: on a fake, on the emulated NIC with a new
+ * libmlx5, and on Soft-RoCE, which has none.
  */
 class DmahTest extends FakeDeviceFixture {
   public long ibv_alloc_dmah(long context, long attributes) {
@@ -74,7 +84,89 @@ class DmahTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  @On({SOFT_ROCE, MLX5})
+  @On(MLX5)
+  void peersUseMemoryThatIsRegisteredWithAHandle() {
+    try (Pair pair = Pair.connected(QueuePairType.RC);
+        DmaBuf buffer = DmaBuf.of(Descriptors.memoryFile(4096))) {
+      DmaHandle handle =
+          Rig.orSkip(
+              () ->
+                  DmaHandle.builder(pair.b.context)
+                      .cpu(thisCpu())
+                      .memoryType(DmaHandle.MemoryType.VM)
+                      .processingHint(2)
+                      .create());
+      MemoryRegion page =
+          pair.b.page(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE).dmaHandle(handle).register();
+      DmaHandle hint = DmaHandle.builder(pair.b.context).processingHint(0).create();
+      MemoryRegion part =
+          pair.b
+              .domain
+              .dmaBuf(buffer, 64, 64)
+              .start(0x10040)
+              .access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_READ)
+              .dmaHandle(hint)
+              .register();
+      pair.a.memory.memory().setString(0, "with a hint");
+      SendList list = new SendList(3, 1);
+      list.write(0).local(pair.a.memory, 0, 16).remote(page.start() + 8, page.rkey());
+      list.write(1).local(pair.a.memory, 0, 16).remote(part.start() + 8, part.rkey());
+      list.read(2)
+          .local(pair.a.memory, 64, 16)
+          .remote(part.start() + 8, part.rkey())
+          .signaled();
+      pair.a.run(list);
+      assertEquals("with a hint", page.memory().getString(8));
+      assertEquals("with a hint", pair.a.memory.memory().getString(64));
+      assertError(Errno.EBUSY, () -> pair.b.context.verbs().ibv_dealloc_dmah(hint.address()));
+      hint.close();
+      assertFalse(part.isOpen(), "closed before its handle");
+      handle.close();
+      assertFalse(page.isOpen());
+    }
+  }
+
+  @DeviceTest
+  @On(MLX5)
+  void handlesNeedAHintAndAProcessorWithItsMemoryType() {
+    try (Context context = Rig.a().open()) {
+      Rig.orSkip(() -> DmaHandle.builder(context).processingHint(3).create());
+      int cpu = thisCpu();
+      assertError(
+          Errno.EINVAL,
+          DmaHandle.builder(context).cpu(cpu).memoryType(DmaHandle.MemoryType.VM)::create);
+      assertError(Errno.EINVAL, DmaHandle.builder(context).processingHint(1).cpu(cpu)::create);
+      assertError(
+          Errno.EINVAL,
+          DmaHandle.builder(context)
+                  .processingHint(1)
+                  .memoryType(DmaHandle.MemoryType.PM)
+                  .cpu(1_000_000)
+              ::create);
+    }
+  }
+
+  private static void assertError(int errno, Executable call) {
+    assertEquals(errno, assertThrows(VerbsException.class, call).errno());
+  }
+
+  /** A processor on which this thread may run. */
+  private static int thisCpu() {
+    Linker linker = Linker.nativeLinker();
+    try {
+      return (int)
+          linker
+              .downcallHandle(
+                  linker.defaultLookup().find("sched_getcpu").orElseThrow(),
+                  FunctionDescriptor.of(ValueLayout.JAVA_INT))
+              .invokeExact();
+    } catch (Throwable e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @DeviceTest
+  @On(SOFT_ROCE)
   void softRoceHasNoDmaHandles() {
     try (Context context = Rig.a().open()) {
       DmaHandle.Builder builder = DmaHandle.builder(context);
