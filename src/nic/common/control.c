@@ -3,6 +3,8 @@
 #include "kernel.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/dma-heap.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -96,6 +98,18 @@ char *map_dma_buffer(int file, uint64_t offset, uint64_t length, int protection,
   return mapping;
 }
 
+bool read_buffer(struct ib_uverbs_ioctl_hdr *header, unsigned id, struct buffer *buffer) {
+  return read_struct(header, id, buffer, sizeof *buffer, sizeof *buffer) && !buffer->flags &&
+         buffer->type <= BUFFER_VA;
+}
+
+bool is_in_dma_buffer(struct ib_uverbs_ioctl_hdr *header, unsigned id) {
+  struct buffer buffer;
+  struct stat status;
+  return read_buffer(header, id, &buffer) && buffer.type == BUFFER_DMABUF && !fstat(buffer.file, &status) &&
+         buffer.address <= (uint64_t)status.st_size && buffer.length <= status.st_size - buffer.address;
+}
+
 struct mkey *register_dma_buffer(struct object *pd, int file, uint64_t offset, uint64_t iova, uint64_t length,
                                  unsigned access) {
   size_t mapped;
@@ -128,6 +142,30 @@ void revoke_dma_buffer(int file) {
   if (ftruncate(file, 0)) {
     unknown_call("ftruncate of a DMA buffer%.0u%.0u", 0, 0);
   }
+}
+
+// --- the DMA-buf heap ---
+
+bool is_heap(const char *path) { return path && !strcmp(path, "/dev/dma_heap/system_cc_shared"); }
+
+int heap_ioctl(unsigned long request, void *argument) {
+  struct dma_heap_allocation_data *data = argument;
+  if (request != DMA_HEAP_IOCTL_ALLOC) {
+    return ENOTTY;
+  }
+  if (!data->len || data->fd || data->fd_flags & ~(uint32_t)DMA_HEAP_VALID_FD_FLAGS ||
+      data->heap_flags & ~(uint64_t)DMA_HEAP_VALID_HEAP_FLAGS) {
+    return EINVAL;
+  }
+  int file = memfd_create("emulated-dma-heap", data->fd_flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+  if (file < 0 || ftruncate(file, (data->len + PAGE - 1) / PAGE * PAGE)) {
+    if (file >= 0) {
+      close(file);
+    }
+    return ENOMEM;
+  }
+  data->fd = file;
+  return 0;
 }
 
 int reg_dmabuf_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header, unsigned supported) {

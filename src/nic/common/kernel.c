@@ -37,10 +37,13 @@ static struct events *channels[DESCRIPTORS];  // by descriptor
 static struct object *objects[OBJECTS];       // by handle
 static uint32_t last_handle;
 
-static const char *const files[DEVICES] = {"/dev/null", "/dev/zero"}; // in place of those of the devices
+static bool heaps[DESCRIPTORS];               // by descriptor
+
+static const char *const files[DEVICES] = {"/dev/null", "/dev/zero", "/dev/full"}; // in place of those of the devices
 
 const struct type *type = &mlx5;
 bool by_ioctl;
+int devices = 2;
 
 uint64_t now_ns(void) {
   struct timespec now;
@@ -83,6 +86,7 @@ __attribute__((constructor)) static void prepare(void) {
   type = name && !strcmp(name, efa.name) ? &efa : &mlx5;
   const char *ioctls = getenv("VERBENA_NIC_IOCTL");
   by_ioctl = ioctls && *ioctls == '1';
+  devices = by_ioctl && type == &mlx5 ? 3 : 2;
   pthread_atfork(lock, unlock, unlock);
 }
 
@@ -337,7 +341,7 @@ int answer_context(struct call *call, const void *driver, size_t size) {
 
 bool reachable(const uint8_t *gid) {
   uint8_t have[16];
-  for (int device = 0; device < DEVICES; device++) {
+  for (int device = 0; device < devices; device++) {
     for (unsigned i = 0; type->gid(device, i, have); i++) {
       if (!memcmp(gid, have, 16)) {
         return true;
@@ -568,7 +572,7 @@ static int device_named(const char *path) {
 static int open_at(int directory, const char *path, int flags, mode_t mode) {
   int device = device_named(path);
   if (device >= 0) {
-    int fd = device < DEVICES ? (int)syscall(SYS_openat, AT_FDCWD, files[device], O_RDWR | O_CLOEXEC, 0) : -1;
+    int fd = device < devices ? (int)syscall(SYS_openat, AT_FDCWD, files[device], O_RDWR | O_CLOEXEC, 0) : -1;
     if (fd >= DESCRIPTORS) {
       syscall(SYS_close, fd);
       fd = -1;
@@ -581,6 +585,13 @@ static int open_at(int directory, const char *path, int flags, mode_t mode) {
     context->descriptors = 1;
     context->device = device;
     contexts[fd] = context;
+    return fd;
+  }
+  if (devices == DEVICES && is_heap(path)) {
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", flags);
+    if (fd >= 0 && fd < DESCRIPTORS) {
+      heaps[fd] = true;
+    }
     return fd;
   }
   return (int)syscall(SYS_openat, directory, path, flags, mode);
@@ -607,7 +618,7 @@ EXPORT int open64(const char *path, int flags, ...) {
 
 EXPORT int stat(const char *path, struct stat *result) {
   int device = device_named(path);
-  return (int)syscall(SYS_newfstatat, AT_FDCWD, device >= 0 && device < DEVICES ? files[device] : path, result, 0);
+  return (int)syscall(SYS_newfstatat, AT_FDCWD, device >= 0 && device < devices ? files[device] : path, result, 0);
 }
 
 EXPORT ssize_t write(int fd, const void *buffer, size_t size) {
@@ -622,6 +633,9 @@ EXPORT ssize_t read(int fd, void *buffer, size_t size) {
 }
 
 EXPORT int close(int fd) {
+  if (fd >= 0 && fd < DESCRIPTORS) {
+    heaps[fd] = false;
+  }
   struct context *context = context_of(fd);
   struct events *events = events_of(fd);
   if (context || events) {
@@ -649,14 +663,15 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
   va_end(arguments);
   lock();
   struct context *context = context_of(fd);
-  if (!context) {
+  bool heap = fd >= 0 && fd < DESCRIPTORS && heaps[fd];
+  if (!context && !heap) {
     context = context_of_duplicate(fd);
   }
-  if (!context) {
+  if (!context && !heap) {
     unlock();
     return (int)syscall(SYS_ioctl, fd, request, argument);
   }
-  int error = type->control(context, argument);
+  int error = heap ? heap_ioctl(request, argument) : type->control(context, argument);
   unlock();
   if (error) {
     errno = error;

@@ -145,6 +145,7 @@ struct mkey {
 
 struct call {
   struct context *context;
+  struct ib_uverbs_ioctl_hdr *header; // if it is not in the form of write(2)
   const void *in;
   size_t in_size; // with the driver's part
   const void *driver_in;
@@ -177,6 +178,8 @@ struct type {
   void *(*map)(struct context *, size_t length, int protection, off_t offset);
   // GID `index` of the port, false if there is none.
   bool (*gid)(int device, unsigned index, uint8_t *gid);
+  // Whether the device has access to DMA buffers alone.
+  bool (*bounces)(const struct context *);
   // Executes what was posted. False: there was nothing to do.
   bool (*sweep)(void);
 };
@@ -185,7 +188,10 @@ extern const struct type mlx5, efa;
 
 // --- kernel.c ---
 
-enum { DEVICES = 2, COMPLETION_VECTORS = 2 };
+enum { DEVICES = 3, COMPLETION_VECTORS = 2 };
+
+// How many of them there are: 2, and with VERBENA_NIC_TYPE=mlx5 and VERBENA_NIC_IOCTL=1 a third, of a confidential machine.
+extern int devices;
 
 extern const struct type *type;
 extern bool by_ioctl; // VERBENA_NIC_IOCTL=1: commands are not given by write(2)
@@ -274,9 +280,24 @@ void put(struct ib_uverbs_ioctl_hdr *header, unsigned id, const void *from, size
 // Any file that can be mapped is a DMA buffer: a driver that exports memory is not emulated. Both return NULL and set errno if
 // they fail. The mapping begins at the page.
 char *map_dma_buffer(int file, uint64_t offset, uint64_t length, int protection, size_t *mapped);
+// Memory of a command, struct ib_uverbs_buffer_desc of rdma-core 65.
+struct buffer {
+  uint32_t type;
+  int32_t file;
+  uint32_t flags, optional_flags;
+  uint64_t address, length; // in the file, or of the program
+};
+enum { BUFFER_DMABUF, BUFFER_VA };
+// Whether the memory is in a DMA buffer.
+bool is_in_dma_buffer(struct ib_uverbs_ioctl_hdr *header, unsigned id);
+bool read_buffer(struct ib_uverbs_ioctl_hdr *header, unsigned id, struct buffer *buffer);
+
 struct mkey *register_dma_buffer(struct object *pd, int file, uint64_t offset, uint64_t iova, uint64_t length,
                                  unsigned access);
 enum { DMA_BUFFER_ACCESS = LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC | RELAXED_ORDERING };
 // Takes its memory away: regions of it have none any more, and others are not registered.
 void revoke_dma_buffer(int file);
+// The heap of a confidential machine whose memory is shared with devices: /dev/dma_heap/system_cc_shared.
+bool is_heap(const char *path);
+int heap_ioctl(unsigned long request, void *argument);
 int reg_dmabuf_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header, unsigned supported);

@@ -114,7 +114,7 @@ struct mkey *register_memory(struct object *pd, uint64_t address, uint64_t start
     errno = EINVAL;
     return NULL;
   }
-  errno = pin(address, length, access & WRITES);
+  errno = type->bounces(pd->context) ? EOPNOTSUPP : pin(address, length, access & WRITES);
   return errno ? NULL : new_region(pd, start, address, length, access);
 }
 
@@ -159,7 +159,7 @@ int rereg_mr(struct call *call) {
     error = EINVAL;
   }
   if (!error) {
-    error = pin(changed.address, changed.length, changed.access & WRITES);
+    error = type->bounces(call->context) ? EOPNOTSUPP : pin(changed.address, changed.length, changed.access & WRITES);
   }
   if (error) {
     return error;

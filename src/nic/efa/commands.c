@@ -617,6 +617,11 @@ static int control(struct context *context, struct ib_uverbs_ioctl_hdr *header) 
   return EPROTONOSUPPORT; // libibverbs gives the command in its other form, or reads sysfs
 }
 
+static bool bounces(const struct context *context) {
+  (void)context;
+  return false;
+}
+
 const struct type efa = {
     .name = "efa",
     .commands =
@@ -644,5 +649,6 @@ const struct type efa = {
     .destroy = destroy_object,
     .map = map,
     .gid = efa_gid,
+    .bounces = bounces,
     .sweep = efa_sweep,
 };

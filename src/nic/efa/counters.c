@@ -18,14 +18,6 @@ enum { CAPS_MAX_COUNTERS, CAPS_MAX_VALUE, CAPS_OPERATIONS };
 enum { ENTRY_SUCCESSES, ENTRY_ERRORS };
 enum { OPERATION_SET, OPERATION_ADD };
 
-enum { BUFFER_DMABUF, BUFFER_VA };
-struct buffer_description {
-  uint32_t type;
-  int32_t file;
-  uint32_t flags, optional_flags;
-  uint64_t address, length;
-};
-
 #define COUNT(needed) (sizeof(needed) / sizeof *(needed)), needed
 
 // What EFA does not publish: how many there are, and the value after which they begin again.
@@ -52,26 +44,21 @@ static void leave(struct place *place) {
 }
 
 static int open_place(struct ib_uverbs_ioctl_hdr *header, unsigned id, struct place *place) {
-  struct buffer_description buffer;
-  if (!read_struct(header, id, &buffer, sizeof buffer, sizeof buffer) || buffer.flags ||
-      buffer.length < sizeof *place->number || buffer.address % sizeof *place->number) {
+  struct buffer buffer;
+  if (!read_buffer(header, id, &buffer) || buffer.length < sizeof *place->number ||
+      buffer.address % sizeof *place->number) {
     return EINVAL;
   }
-  switch (buffer.type) {
-  case BUFFER_VA:
+  if (buffer.type == BUFFER_VA) {
     place->number = (uint64_t *)buffer.address;
     return pin(buffer.address, buffer.length, true);
-  case BUFFER_DMABUF:
-    place->mapping =
-        map_dma_buffer(buffer.file, buffer.address, buffer.length, PROT_READ | PROT_WRITE, &place->mapped);
-    if (!place->mapping) {
-      return errno;
-    }
-    place->number = (uint64_t *)(place->mapping + buffer.address % 4096);
-    return 0;
-  default:
-    return EINVAL;
   }
+  place->mapping = map_dma_buffer(buffer.file, buffer.address, buffer.length, PROT_READ | PROT_WRITE, &place->mapped);
+  if (!place->mapping) {
+    return errno;
+  }
+  place->number = (uint64_t *)(place->mapping + buffer.address % 4096);
+  return 0;
 }
 
 static int create(struct context *context, struct ib_uverbs_ioctl_hdr *header) {

@@ -25,7 +25,7 @@ struct meta {
   uint8_t reserved1[12];
 };
 
-struct buffer {
+struct piece {
   uint32_t length, key, low, high;
 };
 
@@ -229,7 +229,7 @@ static struct qp *target_of(struct qp *qp, const struct meta *meta, const uint8_
   return NULL;
 }
 
-static bool gather(struct qp *qp, const struct buffer *buffers, unsigned count, unsigned access, struct pieces *pieces) {
+static bool gather(struct qp *qp, const struct piece *buffers, unsigned count, unsigned access, struct pieces *pieces) {
   for (unsigned i = 0; i < count; i++) {
     if (buffers[i].length) {
       char *at = translate(buffers[i].key & KEY, (uint64_t)buffers[i].high << 32 | buffers[i].low, buffers[i].length, access,
@@ -260,7 +260,7 @@ static enum status execute(struct qp *qp, struct work *work) {
     add_bytes(&message.data, data, meta->length);
   } else if (meta->length > (remote ? 1 : MAX_SGE)) {
     return LOCAL_OPERATION;
-  } else if (!gather(qp, (struct buffer *)data, meta->length, operation == OP_READ ? LOCAL_WRITE : 0, &message.data)) {
+  } else if (!gather(qp, (struct piece *)data, meta->length, operation == OP_READ ? LOCAL_WRITE : 0, &message.data)) {
     return LOCAL_KEY;
   }
   if (message.data.length > (remote ? MAX_RDMA_BYTES : MTU)) {

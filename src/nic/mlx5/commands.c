@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,6 +12,14 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
+
+// Of rdma-core 65.
+enum {
+  ATTR_CREATE_CQ_BUFFER = 12,
+  ATTR_CREATE_CQ_DOORBELL = UVERBS_ATTR_UHW_OUT + 2,
+  ATTR_CREATE_QP_BUFFER = 15,
+  ATTR_CREATE_QP_DOORBELL = UVERBS_ATTR_UHW_OUT + 1,
+};
 
 enum { PAGE = 4096, PORT_GIDS = 3, MAX_CQE = (1 << 22) - 1 };
 
@@ -176,6 +185,8 @@ static int query_device(struct call *call) {
   return 0;
 }
 
+static const uint64_t CC_DMA_BOUNCE = 1ull << 41;
+
 static int query_device_ex(struct call *call) {
   struct ib_uverbs_ex_query_device_resp core = {
       .base = attributes(call->context),
@@ -189,7 +200,7 @@ static int query_device_ex(struct call *call) {
       .max_dm_size = DEVICE_MEMORY_BYTES,
       .cq_moderation_caps = {.max_cq_moderation_count = 0xffff, .max_cq_moderation_period = 0xfff},
   };
-  core.device_cap_flags_ex = core.base.device_cap_flags;
+  core.device_cap_flags_ex = core.base.device_cap_flags | (type->bounces(call->context) ? CC_DMA_BOUNCE : 0);
   struct mlx5_ib_query_device_resp driver = {
       .response_length = sizeof driver,
       .rss_caps = {.rx_hash_fields_mask = 0xff, .rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ},
@@ -269,6 +280,18 @@ static int create_ah(struct call *call) {
   return 0;
 }
 
+// Whether the device has access to the queue of a command and to its doorbell record; sets errno if it has not. They have to be in
+// DMA buffers where it cannot use other memory, which takes an ioctl(2). The NIC, in this process, uses the addresses.
+static bool can_use(const struct call *call, bool of_qp) {
+  static const uint16_t queues[] = {ATTR_CREATE_CQ_BUFFER, ATTR_CREATE_QP_BUFFER};
+  static const uint16_t records[] = {ATTR_CREATE_CQ_DOORBELL, ATTR_CREATE_QP_DOORBELL};
+  if (!type->bounces(call->context)) {
+    return true;
+  }
+  errno = EOPNOTSUPP;
+  return call->header && is_in_dma_buffer(call->header, queues[of_qp]) && is_in_dma_buffer(call->header, records[of_qp]);
+}
+
 // Returns NULL and sets errno if it fails.
 struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uint32_t vector, int channel,
                   uint32_t flags) {
@@ -276,6 +299,9 @@ struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uin
   if (call->driver_in_size < sizeof *driver || vector >= COMPLETION_VECTORS || entries > MAX_CQE || entries & (entries + 1) ||
       (channel >= 0 && !is_channel(channel))) {
     errno = EINVAL;
+    return NULL;
+  }
+  if (!can_use(call, false)) {
     return NULL;
   }
   struct cq *cq = new_object(call->context, CQ, sizeof *cq, user_handle);
@@ -330,6 +356,9 @@ static int resize_cq(struct call *call) {
   const struct ib_uverbs_resize_cq *in = call->in;
   const struct mlx5_ib_resize_cq *driver = call->driver_in;
   struct cq *cq = find(call->context, CQ, in->cq_handle);
+  if (type->bounces(call->context)) {
+    return EOPNOTSUPP;
+  }
   if (!cq || call->driver_in_size < sizeof *driver || in->cqe > MAX_CQE || in->cqe & (in->cqe + 1) ||
       !cq_resize(cq, (char *)driver->buf_addr, in->cqe + 1)) {
     return EINVAL;
@@ -416,6 +445,9 @@ int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp
     }
     if (type == XRC_TGT) {
       send_cq = NULL;
+    }
+    if (!can_use(call, true)) {
+      return errno;
     }
   }
   struct qp *qp = new_object(context, QP, sizeof *qp, in->user_handle);
@@ -745,6 +777,9 @@ static int new_srq(struct call *call, uint64_t user_handle, struct object *pd, u
   if (!pd || call->driver_in_size < offsetof(struct mlx5_ib_create_srq, uidx) || max_wr > 32767 || max_sge > 31) {
     return EINVAL;
   }
+  if (type->bounces(call->context)) {
+    return EOPNOTSUPP;
+  }
   struct srq *srq = new_object(call->context, SRQ, sizeof *srq, user_handle);
   if (!srq) {
     return errno;
@@ -901,6 +936,9 @@ static void *map(struct context *context, size_t length, int protection, off_t o
   return memory;
 }
 
+// Of the third device, which a confidential machine has: it cannot read or write the machine's private memory.
+static bool bounces(const struct context *context) { return context->device == 2; }
+
 const struct type mlx5 = {
     .name = "mlx5",
     .commands =
@@ -955,5 +993,6 @@ const struct type mlx5 = {
     .destroy = destroy_object,
     .map = map,
     .gid = mlx5_gid,
+    .bounces = bounces,
     .sweep = mlx5_sweep,
 };

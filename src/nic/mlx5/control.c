@@ -280,7 +280,7 @@ static int alloc_async_events(struct context *context, struct ib_uverbs_ioctl_hd
 // The part of a command that is the driver's.
 static struct call call_of(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
   struct ib_uverbs_attr *in = attribute(header, UVERBS_ATTR_UHW_IN), *out = attribute(header, UVERBS_ATTR_UHW_OUT);
-  struct call call = {.context = context};
+  struct call call = {.context = context, .header = header};
   if (in) {
     call.driver_in = content(in);
     call.driver_in_size = in->len;

@@ -1,19 +1,26 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.attributes.DeviceCapability;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Assumptions;
 
 /** Buffers of the provider, where rdma-core is new enough for them. */
 class BufTest {
@@ -107,5 +114,59 @@ class BufTest {
                   loop.pd.verbs().ibv_reg_buf_mr(other, buffer.segment().address(), memory, 64, 0));
       assertEquals(Errno.EINVAL, thrown.errno());
     }
+  }
+
+  /** The third device of the emulated NIC is that of a confidential virtual machine. */
+  @DeviceTest
+  @On(MLX5)
+  void aBufferOfAConfidentialMachineIsShared() {
+    try (Context context = confidential();
+        Arena arena = Arena.ofConfined()) {
+      ProtectionDomain base = context.allocateProtectionDomain();
+      var refused =
+          assertThrows(VerbsException.class, () -> base.registerMemory(arena.allocate(64)));
+      assertTrue(refused.isUnsupported(), refused::getMessage);
+      assertThrows(VerbsException.class, () -> context.createCompletionQueue(4));
+      ProtectionDomain shared = ParentDomain.builder(base).allowUnprotectedMemory().create();
+      ProviderBuffer buffer = ProviderBuffer.allocate(shared, 8192);
+      buffer.memory().setString(4096, "shared with the host");
+      MemoryRegion region = buffer.register(AccessFlag.LOCAL_WRITE);
+      CompletionQueue cq = context.completionQueue(16).parentDomain(shared).create();
+      QueuePairBuilder builder =
+          QueuePair.builder(shared, QueuePairType.RC)
+              .completions(cq)
+              .capacity(QueuePairCapacity.of(4));
+      QueuePair a = builder.create();
+      QueuePair b = builder.create();
+      a.connect(b.localAddress());
+      b.connect(a.localAddress());
+      try (DmaBuf exported = buffer.exportDmaBuf()) {
+        MemoryRegion again =
+            shared
+                .dmaBuf(exported, 4096, 4096)
+                .access(AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE, AccessFlag.LOCAL_WRITE)
+                .register();
+        SendList list = new SendList(2, 1);
+        list.read(0).local(region, 100, 32).remote(again.start(), again.rkey());
+        list.write(1).local(region, 100, 32).remote(again.start() + 512, again.rkey()).signaled();
+        assertEquals(2, a.post(list));
+        Pair.completion(cq, CompletionStatus.SUCCESS);
+        assertEquals("shared with the host", buffer.memory().getString(100));
+        assertEquals("shared with the host", buffer.memory().getString(4096 + 512));
+      }
+      shared.close();
+      assertFalse(buffer.isOpen());
+    }
+  }
+
+  private static Context confidential() {
+    for (Device device : Device.list()) {
+      Context context = device.open();
+      if (context.deviceAttributes().capabilities().contains(DeviceCapability.CC_DMA_BOUNCE)) {
+        return context;
+      }
+      context.close();
+    }
+    return Assumptions.abort("no device of a confidential machine, which needs rdma-core 65");
   }
 }
