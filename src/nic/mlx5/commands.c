@@ -98,6 +98,7 @@ static int destroy_object(struct object *object, bool closing) {
   }
   case FLOW:
     unuse(((struct flow *)object)->qp);
+    unuse(((struct flow *)object)->action);
     for (unsigned i = 0; i < 64; i++) {
       flows[i] = flows[i] == (struct flow *)object ? NULL : flows[i];
     }
@@ -128,6 +129,8 @@ struct mlx5_ib_alloc_ucontext_resp mlx5_context_answer(void) {
       .log_uar_size = 12,
       .num_uars_per_page = 1,
       .num_dyn_bfregs = 256,
+      .flow_action_flags = MLX5_USER_ALLOC_UCONTEXT_FLOW_ACTION_FLAGS_ESP_AES_GCM |
+                           MLX5_USER_ALLOC_UCONTEXT_FLOW_ACTION_FLAGS_ESP_AES_GCM_SPI_STEERING,
       .clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
       .dump_fill_mkey = NULL_KEY,
   };

@@ -412,6 +412,12 @@ int mlx5_control(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
     return reg_dm_mr(context, header);
   case METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR):
     return reg_dmabuf_mr(context, header, LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC);
+  case METHOD(UVERBS_OBJECT_FLOW_ACTION, UVERBS_METHOD_FLOW_ACTION_ESP_CREATE):
+    return create_action(context, header);
+  case METHOD(UVERBS_OBJECT_FLOW_ACTION, UVERBS_METHOD_FLOW_ACTION_ESP_MODIFY):
+    return modify_action(context, header);
+  case METHOD(UVERBS_OBJECT_FLOW_ACTION, UVERBS_METHOD_FLOW_ACTION_DESTROY):
+    return destroy_action(context, header);
   case METHOD(UVERBS_OBJECT_MR, METHOD_REG_MR):
     return reg_mr_ioctl(context, header);
   case METHOD(OBJECT_DMAH, 0):

@@ -756,8 +756,11 @@ static bool deliver(int device, unsigned type, struct message *message, const st
     struct qp *target =
         flow && flow->type == type && flow->object.context->device == device ? receiver(flow, headers) : NULL;
     if (target) {
-      message->tag = flow->tag;
-      receive(target, message);
+      struct message own = *message;
+      own.tag = flow->tag;
+      if (esp_decrypt(flow, headers, &own.data)) {
+        receive(target, &own);
+      }
       matched = true;
     }
   }

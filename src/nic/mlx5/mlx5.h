@@ -96,7 +96,7 @@ struct table {
 
 // Types of flow rules, enum ibv_flow_attr_type, and kinds of their specifications, enum ibv_flow_spec_type.
 enum { NORMAL = 0, ALL_DEFAULT = 1, MULTICAST_DEFAULT = 2, SNIFFER = 3 };
-enum { SPEC_ETHERNET = 0x20, SPEC_IPV4 = 0x30, SPEC_IPV6 = 0x31, SPEC_TCP = 0x40, SPEC_UDP = 0x41, SPEC_TAG = 0x1000 };
+enum { SPEC_ETHERNET = 0x20, SPEC_IPV4 = 0x30, SPEC_IPV6 = 0x31, SPEC_ESP = 0x34, SPEC_TCP = 0x40, SPEC_UDP = 0x41, SPEC_TAG = 0x1000, SPEC_ACTION = 0x1002 };
 
 struct spec {
   uint32_t type;
@@ -106,6 +106,7 @@ struct spec {
 struct flow {
   struct object object;
   struct qp *qp;
+  struct object *action; // decrypts what the rule matches
   unsigned type;
   uint32_t tag;   // in the completion queue entry; 0: the number of the queue
   unsigned count; // 0: matches everything
@@ -117,6 +118,7 @@ struct headers {
   uint8_t bytes[128]; // those after the end of the packet are 0
   unsigned type;               // where the Ethertype is, after a tag
   unsigned network, transport; // where the headers begin; 0: neither IPv4 nor IPv6, neither TCP nor UDP
+  unsigned security;           // and that of ESP
   bool ipv6, tcp;
 };
 
@@ -164,3 +166,11 @@ int create_flow(struct call *call);
 int destroy_flow(struct call *call);
 struct headers headers_of(const struct pieces *packet);
 struct qp *receiver(const struct flow *flow, const struct headers *headers);
+
+// --- esp.c ---
+
+int create_action(struct context *context, struct ib_uverbs_ioctl_hdr *header);
+int modify_action(struct context *context, struct ib_uverbs_ioctl_hdr *header);
+int destroy_action(struct context *context, struct ib_uverbs_ioctl_hdr *header);
+// Replaces a packet by what the action of the rule makes of it, until the next one. False: it is not authentic.
+bool esp_decrypt(const struct flow *flow, const struct headers *headers, struct pieces *packet);

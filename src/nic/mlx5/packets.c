@@ -29,13 +29,16 @@ struct headers headers_of(const struct pieces *packet) {
   if ((headers.tcp || protocol == 17) && packet->length >= transport + (headers.tcp ? 20 : 8)) {
     headers.transport = transport;
   }
+  if (protocol == 50 && packet->length >= transport + 8) {
+    headers.security = transport;
+  }
   return headers;
 }
 
 // --- flow rules ---
 
 // What a specification of a rule compares; struct ib_uverbs_flow_*_filter.
-enum layer { LINK, TAG, TYPE, NETWORK, TRANSPORT };
+enum layer { LINK, TAG, TYPE, NETWORK, TRANSPORT, SECURITY };
 
 static const struct field {
   uint32_t spec;
@@ -57,6 +60,7 @@ static const struct field {
     {SPEC_IPV6, 32, 4, NETWORK, 0},
     {SPEC_IPV6, 36, 1, NETWORK, 6},
     {SPEC_IPV6, 38, 1, NETWORK, 7},
+    {SPEC_ESP, 0, 4, SECURITY, 0}, // security parameters index
     {SPEC_TCP, 0, 2, TRANSPORT, 2}, // destination, source
     {SPEC_TCP, 2, 2, TRANSPORT, 0},
     {SPEC_UDP, 0, 2, TRANSPORT, 2},
@@ -73,6 +77,8 @@ static unsigned filter_bytes(uint32_t spec) {
     return sizeof(struct ib_uverbs_flow_ipv4_filter);
   case SPEC_IPV6:
     return sizeof(struct ib_uverbs_flow_ipv6_filter);
+  case SPEC_ESP:
+    return sizeof(struct ib_uverbs_flow_spec_esp_filter);
   case SPEC_TCP:
   case SPEC_UDP:
     return sizeof(struct ib_uverbs_flow_tcp_udp_filter);
@@ -105,7 +111,7 @@ static void join_traffic_class(uint8_t *filter) {
   ipv6->traffic_class = 0;
 }
 
-static int read_specs(struct flow *flow, const struct ib_uverbs_create_flow *in, size_t size) {
+static int read_specs(struct context *context, struct flow *flow, const struct ib_uverbs_create_flow *in, size_t size) {
   const char *at = (const char *)(in + 1), *end = (const char *)in + size;
   if (in->flow_attr.num_of_specs > sizeof flow->specs / sizeof *flow->specs) {
     return EOPNOTSUPP;
@@ -115,6 +121,14 @@ static int read_specs(struct flow *flow, const struct ib_uverbs_create_flow *in,
     if (at + sizeof(struct ib_uverbs_flow_spec_action_tag) <= end && header->type == SPEC_TAG) {
       flow->tag = ((const struct ib_uverbs_flow_spec_action_tag *)header)->tag_id;
       if (flow->tag >> 24) {
+        return EINVAL;
+      }
+      at += header->size;
+      continue;
+    }
+    if (at + sizeof(struct ib_uverbs_flow_spec_action_handle) <= end && header->type == SPEC_ACTION) {
+      uint32_t handle = ((const struct ib_uverbs_flow_spec_action_handle *)header)->handle;
+      if (flow->action || !(flow->action = find(context, ACTION, handle))) {
         return EINVAL;
       }
       at += header->size;
@@ -140,6 +154,17 @@ static int read_specs(struct flow *flow, const struct ib_uverbs_create_flow *in,
   return 0;
 }
 
+// A rule that decrypts has to.
+static bool matches_index(const struct flow *flow) {
+  static const uint8_t none[4];
+  for (unsigned i = 0; i < flow->count; i++) {
+    if (flow->specs[i].type == SPEC_ESP && memcmp(flow->specs[i].mask, none, sizeof none)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 int create_flow(struct call *call) {
   const struct ib_uverbs_create_flow *in = call->in;
   struct qp *qp = find(call->context, QP, in->qp_handle);
@@ -147,7 +172,10 @@ int create_flow(struct call *call) {
     return EINVAL;
   }
   struct flow read = {.type = in->flow_attr.type};
-  int error = read.type > SNIFFER ? EOPNOTSUPP : read_specs(&read, in, call->in_size);
+  int error = read.type > SNIFFER ? EOPNOTSUPP : read_specs(call->context, &read, in, call->in_size);
+  if (!error && read.action && !matches_index(&read)) {
+    error = EINVAL;
+  }
   if (error) {
     return error == EINVAL ? EINVAL : unknown_call("flow of other kinds of packets or actions%.0u%.0u", 0, 0);
   }
@@ -167,6 +195,7 @@ int create_flow(struct call *call) {
   flow->count = read.count;
   memcpy(flow->specs, read.specs, sizeof flow->specs);
   use(flow->qp = qp);
+  use(flow->action = read.action);
   flows[i] = flow;
   answer(call, &(struct ib_uverbs_create_flow_resp){.flow_handle = flow->object.handle},
          sizeof(struct ib_uverbs_create_flow_resp));
@@ -188,6 +217,8 @@ static const uint8_t *layer_of(const struct headers *headers, uint32_t spec, enu
     return headers->network && headers->ipv6 == (spec == SPEC_IPV6) ? headers->bytes + headers->network : NULL;
   case TRANSPORT:
     return headers->transport && headers->tcp == (spec == SPEC_TCP) ? headers->bytes + headers->transport : NULL;
+  case SECURITY:
+    return headers->security ? headers->bytes + headers->security : NULL;
   default:
     return headers->bytes;
   }

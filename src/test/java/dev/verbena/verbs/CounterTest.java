@@ -178,7 +178,7 @@ class CounterTest extends FakeDeviceFixture {
   }
 
   @DeviceTest
-  @On({SOFT_ROCE, MLX5})
+  @On(SOFT_ROCE)
   void softRoceHasNoFlowActions() {
     try (Context context = Rig.a().open()) {
       assertThrows(IllegalStateException.class, () -> FlowAction.on(context, new EspTransform()));
