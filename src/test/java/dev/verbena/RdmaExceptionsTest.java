@@ -42,7 +42,8 @@ class RdmaExceptionsTest {
   @Test
   void callsThatTheKernelOrTheLibraryDoesNotKnowAreUnsupported() {
     for (String name : List.of("EOPNOTSUPP", "ENOTSUPP", "ENOSYS", "EPROTONOSUPPORT")) {
-      int errno = IntStream.range(0, 600).filter(n -> Errno.name(n).equals(name)).findFirst().orElseThrow();
+      int errno =
+          IntStream.range(0, 600).filter(n -> Errno.name(n).equals(name)).findFirst().orElseThrow();
       assertTrue(new VerbsException("f", errno).isUnsupported(), name);
     }
     for (int errno : List.of(Errno.EINVAL, Errno.ENOMEM, Errno.ENODATA)) {

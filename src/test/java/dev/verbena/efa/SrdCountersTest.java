@@ -24,9 +24,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
 /** Completion counters of two EFA. */
-@On(
-    value = EFA,
-    reason = "CompletionCounterTest has those of software devices")
+@On(value = EFA, reason = "CompletionCounterTest has those of software devices")
 class SrdCountersTest {
   private SrdSide a;
   private SrdSide b;
@@ -83,10 +81,7 @@ class SrdCountersTest {
 
   private void write(int key, CompletionStatus status) {
     SendList list = list();
-    list.write(0)
-        .local(a.memory, 0, 64)
-        .remote(b.memory.start(), key)
-        .to(toB, to.number(), qkey());
+    list.write(0).local(a.memory, 0, 64).remote(b.memory.start(), key).to(toB, to.number(), qkey());
     run(list, status);
   }
 

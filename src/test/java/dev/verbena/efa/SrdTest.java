@@ -211,7 +211,8 @@ class SrdTest {
               .start(0x7000_0000L + 64)
               .access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE)
               .register();
-      MemoryRegion whole = b.domain.dmaBuf(buffer, 0, 8192).access(AccessFlag.REMOTE_READ).register();
+      MemoryRegion whole =
+          b.domain.dmaBuf(buffer, 0, 8192).access(AccessFlag.REMOTE_READ).register();
       a.memory.memory().setString(0, "to the buffer");
       SendList list = list(1);
       list.write(0)

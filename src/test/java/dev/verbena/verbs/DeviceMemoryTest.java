@@ -145,9 +145,7 @@ class DeviceMemoryTest extends FakeDeviceFixture {
         local.setString(0, "to the device");
         memory.write(4096, local.asSlice(0, 16));
         SendList list = new SendList(2, 1);
-        list.read(0)
-            .local(pair.a.memory, 64, 16)
-            .remote(region.start(), region.rkey());
+        list.read(0).local(pair.a.memory, 64, 16).remote(region.start(), region.rkey());
         list.write(1)
             .local(pair.a.memory, 0, 16)
             .remote(region.start() + 100, region.rkey())
@@ -161,8 +159,7 @@ class DeviceMemoryTest extends FakeDeviceFixture {
         late.read(0).local(pair.a.memory, 64, 16).remote(region.start(), region.rkey()).signaled();
         pair.a.run(late, CompletionStatus.REM_ACCESS_ERR);
         VerbsException gone =
-            assertThrows(
-                VerbsException.class, pair.b.domain.dmaBuf(buffer, 0, 4096)::register);
+            assertThrows(VerbsException.class, pair.b.domain.dmaBuf(buffer, 0, 4096)::register);
         assertEquals(Errno.ENODEV, gone.errno());
       }
     }

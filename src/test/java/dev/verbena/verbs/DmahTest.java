@@ -111,10 +111,7 @@ class DmahTest extends FakeDeviceFixture {
       SendList list = new SendList(3, 1);
       list.write(0).local(pair.a.memory, 0, 16).remote(page.start() + 8, page.rkey());
       list.write(1).local(pair.a.memory, 0, 16).remote(part.start() + 8, part.rkey());
-      list.read(2)
-          .local(pair.a.memory, 64, 16)
-          .remote(part.start() + 8, part.rkey())
-          .signaled();
+      list.read(2).local(pair.a.memory, 64, 16).remote(part.start() + 8, part.rkey()).signaled();
       pair.a.run(list);
       assertEquals("with a hint", page.memory().getString(8));
       assertEquals("with a hint", pair.a.memory.memory().getString(64));

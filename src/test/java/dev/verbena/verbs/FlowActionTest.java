@@ -153,8 +153,7 @@ class FlowActionTest extends RawEndsFixture {
     assertError(Errno.EINVAL, () -> action.modify(new EspTransform().extendedSequence(1)));
     assertError(Errno.EOPNOTSUPP, () -> action.modify(esp(key)));
     assertError(
-        Errno.EINVAL,
-        b.rule().match(FlowMatch.ethernet().type(0x0800)).action(action)::create);
+        Errno.EINVAL, b.rule().match(FlowMatch.ethernet().type(0x0800)).action(action)::create);
     for (EspTransform unsupported :
         new EspTransform[] {
           esp(key, EspTransform.Flag.FULL_OFFLOAD),
@@ -173,8 +172,7 @@ class FlowActionTest extends RawEndsFixture {
                 b.context, esp(key).key(new EspTransform.AesGcm(key, SALT, 0, CHECK_BYTES - 1))));
     FlowRule rule = decrypt(action);
     assertError(
-        Errno.EBUSY,
-        () -> b.context.verbs().ibv_destroy_flow_action(action.segment().address()));
+        Errno.EBUSY, () -> b.context.verbs().ibv_destroy_flow_action(action.segment().address()));
     action.close();
     assertTrue(!rule.isOpen(), "closed before its action");
   }
