@@ -570,7 +570,7 @@ static int query_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header)
       return EINVAL;
     }
     if (id >= 1 && id <= 4 && attribute->len == sizeof *values) {
-      memcpy((void *)(uintptr_t)attribute->data, &values[id], sizeof *values);
+      put(header, attribute->attr_id, &values[id], sizeof *values);
     }
   }
   return 0;
@@ -578,15 +578,11 @@ static int query_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header)
 
 // In units of 100 Mbit/s: four lanes of EDR, as query_port answers.
 static int query_port_speed(struct ib_uverbs_ioctl_hdr *header) {
-  for (unsigned i = 0; i < header->num_attrs; i++) {
-    struct ib_uverbs_attr *attribute = &header->attrs[i];
-    if (attribute->attr_id == ATTR_PORT_NUMBER && attribute->data != 1) {
-      return EINVAL;
-    }
-    if (attribute->attr_id == ATTR_PORT_SPEED) {
-      *(uint64_t *)(uintptr_t)attribute->data = 1000;
-    }
+  static const struct mandatory needed[] = {{ATTR_PORT_NUMBER, 8}, {ATTR_PORT_SPEED, 8}};
+  if (!has_attributes(header, 2, needed) || value(header, ATTR_PORT_NUMBER) != 1) {
+    return EINVAL;
   }
+  PUT(header, ATTR_PORT_SPEED, uint64_t, 1000);
   return 0;
 }
 
