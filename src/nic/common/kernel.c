@@ -387,6 +387,9 @@ int destroy_qp(struct call *call) {
   const struct ib_uverbs_destroy_qp *in = call->in;
   struct object *qp = find(call->context, QP, in->qp_handle);
   if (!qp) {
+    qp = find(call->context, OPENED, in->qp_handle);
+  }
+  if (!qp) {
     return EINVAL;
   }
   struct ib_uverbs_destroy_qp_resp out = {qp->async_reported};

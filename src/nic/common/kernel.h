@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum kind { PD = 1, MR, MW, CQ, QP, SRQ, AH, XRCD, WQ, TABLE, FLOW, DM, UAR, COUNTER, DMAH, ACTION };
+enum kind { PD = 1, MR, MW, CQ, QP, SRQ, AH, XRCD, WQ, TABLE, FLOW, DM, UAR, COUNTER, DMAH, ACTION, OPENED, COUNTERS };
 
 enum state { RESET, INIT, RTR, RTS, SQD, SQE, ERR };
 

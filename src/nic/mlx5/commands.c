@@ -1,7 +1,9 @@
 // The commands of the kernel as libmlx5 gives them: devices, completion queues, queue pairs, shared
 // receive queues.
+#define _GNU_SOURCE
 #include "mlx5.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -11,7 +13,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 // Of rdma-core 65.
 enum {
@@ -21,7 +25,12 @@ enum {
   ATTR_CREATE_QP_DOORBELL = UVERBS_ATTR_UHW_OUT + 1,
 };
 
-enum { PAGE = 4096, PORT_GIDS = 3, MAX_CQE = (1 << 22) - 1 };
+enum { PAGE = 4096, PORT_GIDS = 3, MAX_CQE = (1 << 22) - 1, MAX_CQ_PERIOD = 0xfff };
+enum { IB_CQ_MODERATE = 1 };
+enum { LEAST_RATE = 1, MOST_RATE = 100000000 }; // kbit/s
+
+// The options of enhanced connection establishment that the device has. What they mean is not published.
+static const uint32_t ECE_OPTIONS = 0x10000003;
 
 // An XRC domain. Domains of the same file are one; what uses them is found by number, whatever its domain.
 struct xrcd {
@@ -33,6 +42,8 @@ struct xrcd {
 
 static struct xrcd *all_xrcds;
 static uint32_t last_qpn, last_srqn, last_cqn;
+
+static void close_handle(struct opened *handle);
 
 static void release_register(struct context *context, int number) {
   if (number >= 0) {
@@ -59,7 +70,6 @@ static int destroy_object(struct object *object, bool closing) {
     }
     release_register(object->context, qp->doorbell_register);
     unuse(qp->pd);
-    unuse(qp->xrcd);
     unuse(qp->table);
     unuse(qp->send_cq);
     unuse(qp->recv_cq);
@@ -73,6 +83,7 @@ static int destroy_object(struct object *object, bool closing) {
     unuse(srq->pd);
     unuse(srq->cq);
     unuse(srq->xrcd);
+    free(srq->tags);
     break;
   }
   case DM:
@@ -80,6 +91,9 @@ static int destroy_object(struct object *object, bool closing) {
     break;
   case XRCD:
     UNLINK((struct xrcd *)object);
+    break;
+  case OPENED:
+    close_handle((struct opened *)object);
     break;
   case WQ:
     UNLINK((struct qp *)object);
@@ -99,6 +113,7 @@ static int destroy_object(struct object *object, bool closing) {
   case FLOW:
     unuse(((struct flow *)object)->qp);
     unuse(((struct flow *)object)->action);
+    unuse(((struct flow *)object)->counters);
     for (unsigned i = 0; i < 64; i++) {
       flows[i] = flows[i] == (struct flow *)object ? NULL : flows[i];
     }
@@ -121,7 +136,8 @@ struct mlx5_ib_alloc_ucontext_resp mlx5_context_answer(void) {
       .max_recv_wr = 32768,
       .max_srq_recv_wr = 32767,
       .num_ports = 1,
-      .comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY,
+      .comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY | MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE |
+                   MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET,
       .response_length = sizeof driver,
       .cqe_version = 1,
       .cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
@@ -155,8 +171,8 @@ static struct ib_uverbs_query_device_resp attributes(struct context *context) {
       .max_qp = 32768,
       .max_qp_wr = 32768,
       // Counters of bad P_Keys and Q_Keys, CURR_QP_STATE_MOD, PORT_ACTIVE_EVENT, SYS_IMAGE_GUID, RC_RNR_NAK_GEN,
-      // MEM_WINDOW, XRC, MEM_WINDOW_TYPE_2B.
-      .device_cap_flags = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10 | 1 << 11 | 1 << 12 | 1 << 17 | 1 << 20 | 1 << 24,
+      // MEM_WINDOW, XRC, MEM_WINDOW_TYPE_2B, RAW_IP_CSUM.
+      .device_cap_flags = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10 | 1 << 11 | 1 << 12 | 1 << 17 | 1 << 20 | 1 << 24 | 1 << 26,
       .max_sge = 30,
       .max_sge_rd = 30,
       .max_cq = 32768,
@@ -201,12 +217,19 @@ static int query_device_ex(struct call *call) {
                    .max_rwq_indirection_table_size = 128},
       .max_wq_type_rq = 1024,
       .max_dm_size = DEVICE_MEMORY_BYTES,
-      .cq_moderation_caps = {.max_cq_moderation_count = 0xffff, .max_cq_moderation_period = 0xfff},
+      .tm_caps = {.max_rndv_hdr_size = 64, .max_num_tags = MAX_TAGS, .flags = 1, .max_ops = 32768, .max_sge = 1},
+      .cq_moderation_caps = {.max_cq_moderation_count = 0xffff, .max_cq_moderation_period = MAX_CQ_PERIOD},
+      .raw_packet_caps =
+          IB_UVERBS_RAW_PACKET_CAP_CVLAN_STRIPPING | IB_UVERBS_RAW_PACKET_CAP_SCATTER_FCS | IB_UVERBS_RAW_PACKET_CAP_IP_CSUM,
   };
   core.device_cap_flags_ex = core.base.device_cap_flags | (type->bounces(call->context) ? CC_DMA_BOUNCE : 0);
   struct mlx5_ib_query_device_resp driver = {
       .response_length = sizeof driver,
       .rss_caps = {.rx_hash_fields_mask = 0xff, .rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ},
+      .tso_caps = {.max_tso = 1 << 18, .supported_qpts = 1 << RAW_PACKET},
+      .packet_pacing_caps = {.qp_rate_limit_min = LEAST_RATE,
+                             .qp_rate_limit_max = MOST_RATE,
+                             .supported_qpts = 1 << RAW_PACKET},
   };
   answer(call, &core, sizeof core);
   answer_driver(call, &driver, sizeof driver);
@@ -316,7 +339,7 @@ struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uin
   cq->entries = entries + 1;
   cq->entry_size = driver->cqe_size;
   cq->number = ++last_cqn & 0xffffff;
-  cq->fired = -1;
+  cq->fired = cq->awaited = -1;
   cq->ignore_overrun = flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
   if (channel >= 0) {
     cq->channel = enter_channel(channel);
@@ -351,8 +374,22 @@ static int create_cq_ex(struct call *call) {
   return 0;
 }
 
+// As ib_uverbs_ex_modify_cq and mlx5_ib_modify_cq. Without a count or a period there is no moderation.
 static int modify_cq(struct call *call) {
-  return find(call->context, CQ, *(const uint32_t *)call->in) ? 0 : EINVAL; // moderation is not emulated
+  const struct ib_uverbs_ex_modify_cq *in = call->in;
+  struct cq *cq = find(call->context, CQ, in->cq_handle);
+  if (!in->attr_mask || in->reserved) {
+    return EINVAL;
+  }
+  if (in->attr_mask != IB_CQ_MODERATE) {
+    return EOPNOTSUPP;
+  }
+  if (!cq || in->attr.cq_period > MAX_CQ_PERIOD) {
+    return EINVAL;
+  }
+  cq->moderate_count = in->attr.cq_count;
+  cq->moderate_ns = in->attr.cq_period * UINT64_C(1000);
+  return 0;
 }
 
 static int resize_cq(struct call *call) {
@@ -408,6 +445,39 @@ static void number(struct qp *qp) {
   qps[qp->number] = qp;
 }
 
+// Another handle of an XRC target. Returns NULL and sets errno if it fails.
+static struct opened *new_handle(struct context *context, struct qp *qp, struct object *xrcd, uint64_t user_handle) {
+  struct opened *handle = new_object(context, OPENED, sizeof *handle, user_handle);
+  if (handle) {
+    use(handle->qp = qp);
+    use(handle->xrcd = xrcd);
+    LINK(handle, qp->handles);
+  }
+  return handle;
+}
+
+// The last handle takes the queue pair with it.
+static void close_handle(struct opened *handle) {
+  struct qp *qp = handle->qp;
+  UNLINK(handle);
+  unuse(handle->xrcd);
+  unuse(qp);
+  if (qp->handles) {
+    qp->object.context = qp->handles->object.context;
+  } else {
+    destroy(&qp->object);
+  }
+}
+
+// The handle that the creator of a queue pair has.
+uint32_t handle_of(const struct qp *qp) { return qp->handles ? qp->handles->object.handle : qp->object.handle; }
+
+// The queue pair that a handle names.
+struct qp *find_qp(struct context *context, uint32_t handle) {
+  struct opened *opened = find(context, OPENED, handle);
+  return opened ? opened->qp : find(context, QP, handle);
+}
+
 int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp **result) {
   const struct mlx5_ib_create_qp *driver = call->driver_in;
   struct context *context = call->context;
@@ -432,6 +502,9 @@ int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp
   } else {
     if (type != RC && type != UC && type != UD && type != RAW_PACKET && type != XRC_INI && type != XRC_TGT &&
         type != DCI && type != DCT) {
+      return EOPNOTSUPP;
+    }
+    if (in->create_flags & (IB_UVERBS_QP_CREATE_CVLAN_STRIPPING | IB_UVERBS_QP_CREATE_SCATTER_FCS) && type != RAW_PACKET) {
       return EOPNOTSUPP;
     }
     if ((type == DCT && !srq) || (type == DCI && (in->max_recv_wr || in->max_recv_sge))) {
@@ -465,6 +538,8 @@ int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp
   qp->attributes = calloc(1, sizeof *qp->attributes);
   qp->signal_all = in->sq_sig_all;
   qp->doorbell_register = -1;
+  qp->strips_tag = in->create_flags & IB_UVERBS_QP_CREATE_CVLAN_STRIPPING;
+  qp->scatters_fcs = in->create_flags & IB_UVERBS_QP_CREATE_SCATTER_FCS;
   qp->uidx = qp->number;
   memcpy(qp->caps, &in->max_send_wr, sizeof qp->caps);
   if (table) {
@@ -492,12 +567,18 @@ int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp
     }
   }
   use(qp->pd = pd);
-  use(qp->xrcd = xrcd);
   use(qp->table = &table->object);
   use(qp->send_cq = send_cq);
   use(qp->recv_cq = recv_cq);
   use(qp->srq = srq);
+  if (type == XRC_TGT && !new_handle(context, qp, xrcd, in->user_handle)) {
+    destroy(&qp->object);
+    return ENOMEM;
+  }
   struct mlx5_ib_create_qp_resp out = {0};
+  if (driver && driver->ece_options && call->driver_in_size >= sizeof *driver) {
+    out.ece_options = ECE_OPTIONS;
+  }
   if (driver && !(driver->flags & (MLX5_QP_FLAG_BFREG_INDEX | MLX5_QP_FLAG_UAR_PAGE_INDEX)) && qp->sq) {
     out.bfreg_index = doorbell_register(context, &qp->doorbell_register);
   }
@@ -508,7 +589,7 @@ int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp
 
 static struct ib_uverbs_create_qp_resp qp_answer(struct qp *qp) {
   return (struct ib_uverbs_create_qp_resp){
-      .qp_handle = qp->object.handle,
+      .qp_handle = handle_of(qp),
       .qpn = qp->number,
       .max_send_wr = qp->caps[0],
       .max_recv_wr = qp->caps[1],
@@ -615,8 +696,14 @@ static int needed(int type, enum state from, enum state to, uint32_t *optional) 
   return -1;
 }
 
-static int apply(struct context *context, const struct ib_uverbs_modify_qp *in) {
-  struct qp *qp = find(context, QP, in->qp_handle);
+// Whether it is the command queue of a shared receive queue with tag matching, which libmlx5 connects to itself without a
+// global route, as on InfiniBand.
+static bool is_command_queue(const struct qp *qp, const struct ib_uverbs_modify_qp *in) {
+  return qp->srq && qp->srq->tags && in->dest_qp_num == qp->number;
+}
+
+static int apply(struct context *context, const struct ib_uverbs_modify_qp *in, uint32_t in_rate) {
+  struct qp *qp = find_qp(context, in->qp_handle);
   if (!qp || qp->table || (qp->type == DCT && !(in->attr_mask & A_STATE))) {
     return EINVAL;
   }
@@ -629,12 +716,14 @@ static int apply(struct context *context, const struct ib_uverbs_modify_qp *in) 
   uint8_t own[16];
   if (required < 0 || (mask & required) != (uint32_t)required || mask & ~(required | optional) ||
       (mask & A_PORT && in->port_num != 1) || (mask & A_PKEY && in->pkey_index != 0) ||
-      (mask & A_AV && (!in->dest.is_global || in->dest.port_num != 1 ||
+      (mask & A_AV && !is_command_queue(qp, in) && (!in->dest.is_global || in->dest.port_num != 1 ||
                        !mlx5_gid(context->device, in->dest.sgid_index, own))) ||
       (mask & A_MTU && (in->path_mtu < 1 || in->path_mtu > 5)) || (mask & A_MAX_RD && in->max_rd_atomic > 16) ||
-      (mask & A_MAX_DEST_RD && in->max_dest_rd_atomic > 16) || (mask & A_RATE && qp->type != RAW_PACKET)) {
+      (mask & A_MAX_DEST_RD && in->max_dest_rd_atomic > 16) || (mask & A_RATE && qp->type != RAW_PACKET) ||
+      (mask & A_RATE && in_rate && (in_rate < LEAST_RATE || in_rate > MOST_RATE))) {
     return EINVAL;
   }
+  qp->rate_limit = mask & A_RATE ? in_rate : qp->rate_limit;
   struct ib_uverbs_modify_qp *kept = qp->attributes;
 #define KEEP(flag, field) \
   if (mask & (flag)) \
@@ -667,6 +756,7 @@ static int apply(struct context *context, const struct ib_uverbs_modify_qp *in) 
   if (to == RESET) {
     qp_reset(qp);
     memset(kept, 0, sizeof *kept);
+    qp->rate_limit = 0;
   }
   if (to == SQD && qp->state == RTS && in->attr_mask & A_SQD_NOTIFY && in->en_sqd_async_notify) {
     async_event(&qp->object, EVENT_SQ_DRAINED);
@@ -678,16 +768,27 @@ static int apply(struct context *context, const struct ib_uverbs_modify_qp *in) 
   return 0;
 }
 
-static int modify_qp(struct call *call) { return apply(call->context, call->in); }
+static int modify_qp(struct call *call) { return apply(call->context, call->in, 0); }
 
 static int modify_qp_ex(struct call *call) {
   const struct ib_uverbs_ex_modify_qp *in = call->in;
-  int error = apply(call->context, &in->base);
+  const struct mlx5_ib_modify_qp *options = call->driver_in;
+  if (call->driver_in_size && // as mlx5_ib_modify_qp
+      (call->driver_in_size < sizeof *options || options->comp_mask || options->burst_info.reserved)) {
+    return call->driver_in_size < sizeof *options ? EINVAL : EOPNOTSUPP;
+  }
+  if (call->driver_in_size && (options->burst_info.max_burst_sz || options->burst_info.typical_pkt_sz)) {
+    return EINVAL; // The device does not bound bursts.
+  }
+  int error = apply(call->context, &in->base, in->rate_limit);
   if (!error) {
     struct ib_uverbs_ex_modify_qp_resp out = {.response_length = sizeof out};
-    struct qp *qp = find(call->context, QP, in->base.qp_handle);
+    struct qp *qp = find_qp(call->context, in->base.qp_handle);
     struct mlx5_ib_modify_qp_resp driver = {.response_length = sizeof driver,
                                             .dctn = qp->type == DCT ? qp->number : 0};
+    if (call->driver_in_size && options->ece_options) {
+      driver.ece_options = options->ece_options & ECE_OPTIONS;
+    }
     answer(call, &out, sizeof out);
     answer_driver(call, &driver, sizeof driver);
   }
@@ -700,7 +801,7 @@ static uint32_t receive_segments(const struct receives *receives) {
 
 static int query_qp(struct call *call) {
   const struct ib_uverbs_query_qp *in = call->in;
-  struct qp *qp = find(call->context, QP, in->qp_handle);
+  struct qp *qp = find_qp(call->context, in->qp_handle);
   if (!qp) {
     return EINVAL;
   }
@@ -747,7 +848,7 @@ static int query_qp(struct call *call) {
 
 static int attach(struct call *call, bool join) {
   const struct ib_uverbs_attach_mcast *in = call->in;
-  struct qp *qp = find(call->context, QP, in->qp_handle);
+  struct qp *qp = find_qp(call->context, in->qp_handle);
   static const uint8_t ipv4[12] = {[10] = 0xff, 0xff};
   bool multicast = in->gid[0] == 0xff || (!memcmp(in->gid, ipv4, 12) && in->gid[12] >> 4 == 0xe);
   if (!qp || qp->type != UD || !multicast) {
@@ -775,7 +876,7 @@ static int attach_mcast(struct call *call) { return attach(call, true); }
 static int detach_mcast(struct call *call) { return attach(call, false); }
 
 static int new_srq(struct call *call, uint64_t user_handle, struct object *pd, uint32_t max_wr, uint32_t max_sge,
-                   uint32_t limit, struct object *xrcd, struct cq *cq) {
+                   uint32_t limit, struct object *xrcd, struct cq *cq, bool matches_tags) {
   const struct mlx5_ib_create_srq *driver = call->driver_in;
   if (!pd || call->driver_in_size < offsetof(struct mlx5_ib_create_srq, uidx) || max_wr > 32767 || max_sge > 31) {
     return EINVAL;
@@ -806,6 +907,7 @@ static int new_srq(struct call *call, uint64_t user_handle, struct object *pd, u
   use(srq->pd = pd);
   use(srq->xrcd = xrcd);
   use(srq->cq = cq);
+  srq->tags = matches_tags ? calloc(MAX_TAGS + 1, sizeof *srq->tags) : NULL;
   struct ib_uverbs_create_srq_resp out = {
       .srq_handle = srq->object.handle, .max_wr = max_wr, .max_sge = max_sge, .srqn = srq->number};
   answer(call, &out, sizeof out);
@@ -816,22 +918,28 @@ static int new_srq(struct call *call, uint64_t user_handle, struct object *pd, u
 static int create_srq(struct call *call) {
   const struct ib_uverbs_create_srq *in = call->in;
   return new_srq(call, in->user_handle, find(call->context, PD, in->pd_handle), in->max_wr, in->max_sge, in->srq_limit,
-                 NULL, NULL);
+                 NULL, NULL, false);
 }
 
 static int create_xsrq(struct call *call) {
   const struct ib_uverbs_create_xsrq *in = call->in;
   if (in->srq_type == 0) {
     return new_srq(call, in->user_handle, find(call->context, PD, in->pd_handle), in->max_wr, in->max_sge,
-                   in->srq_limit, NULL, NULL);
+                   in->srq_limit, NULL, NULL, false);
   }
   struct object *xrcd = find(call->context, XRCD, in->xrcd_handle);
   struct cq *cq = find(call->context, CQ, in->cq_handle);
+  if (in->srq_type == 2) { // tag matching
+    return cq && in->max_num_tags && in->max_num_tags <= MAX_TAGS
+               ? new_srq(call, in->user_handle, find(call->context, PD, in->pd_handle), in->max_wr, in->max_sge,
+                         in->srq_limit, NULL, cq, true)
+               : EINVAL;
+  }
   if (in->srq_type != 1) {
     return EOPNOTSUPP;
   }
   return xrcd && cq ? new_srq(call, in->user_handle, find(call->context, PD, in->pd_handle), in->max_wr, in->max_sge,
-                              in->srq_limit, xrcd, cq)
+                              in->srq_limit, xrcd, cq, false)
                     : EINVAL;
 }
 
@@ -912,6 +1020,62 @@ static int open_xrcd(struct call *call) {
   return 0;
 }
 
+static bool is_same_domain(const struct object *a, const struct object *b) {
+  const struct xrcd *first = (const struct xrcd *)a, *second = (const struct xrcd *)b;
+  return a == b || (first->file && first->file == second->file && first->device == second->device &&
+                    a->context->device == b->context->device);
+}
+
+// As ib_uverbs_open_qp and ib_open_qp.
+static int open_qp(struct call *call) {
+  const struct ib_uverbs_open_qp *in = call->in;
+  struct object *xrcd = find(call->context, XRCD, in->pd_handle);
+  struct qp *qp = in->qp_type == XRC_TGT ? qp_numbered(in->qpn) : NULL;
+  if (!xrcd || !qp || !qp->handles || !is_same_domain(qp->handles->xrcd, xrcd)) {
+    return EINVAL;
+  }
+  struct opened *handle = new_handle(call->context, qp, xrcd, in->user_handle);
+  if (!handle) {
+    return errno;
+  }
+  struct ib_uverbs_create_qp_resp out = {.qp_handle = handle->object.handle, .qpn = qp->number};
+  answer(call, &out, sizeof out);
+  return 0;
+}
+
+// --- clocks ---
+
+// The register of the device's clock: a page that programs map. It shows the time of the last sweep or completion.
+static struct {
+  int file;
+  volatile uint64_t *time; // NULL: nobody has mapped it
+} clock_register;
+
+uint64_t tick(void) {
+  uint64_t now = now_ns();
+  if (clock_register.time) {
+    *clock_register.time = htobe64(now);
+  }
+  return now;
+}
+
+static void *map_clock(size_t length) {
+  if (!clock_register.time) {
+    int file = memfd_create("emulated-mlx5-clock", MFD_CLOEXEC);
+    void *page = file < 0 || ftruncate(file, PAGE)
+                     ? MAP_FAILED
+                     : (void *)syscall(SYS_mmap, NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (page == MAP_FAILED) {
+      return page;
+    }
+    clock_register.file = file;
+    clock_register.time = page;
+    tick();
+  }
+  return length > PAGE ? MAP_FAILED
+                       : (void *)syscall(SYS_mmap, NULL, length, PROT_READ, MAP_SHARED, clock_register.file, 0);
+}
+
 // How the time stamps of completions, in nanoseconds, become those of the real-time clock.
 static struct mlx5_ib_clock_info clock_info(void) {
   struct timespec now;
@@ -931,6 +1095,9 @@ static void *map(struct context *context, size_t length, int protection, off_t o
   unsigned page, command = offset / PAGE >> 8 & 0xff;
   if (is_device_memory(offset, &page)) {
     return map_device_memory(context->device, page, length, protection);
+  }
+  if (command == MLX5_IB_MMAP_CORE_CLOCK) {
+    return map_clock(length);
   }
   void *memory = mmap_memory(length);
   if (memory != MAP_FAILED && command == MLX5_IB_MMAP_CLOCK_INFO) {
@@ -974,6 +1141,7 @@ const struct type mlx5 = {
         COMMAND(IB_USER_VERBS_CMD_QUERY_SRQ, query_srq, ib_uverbs_query_srq, ib_uverbs_query_srq_resp),
         COMMAND(IB_USER_VERBS_CMD_DESTROY_SRQ, destroy_srq, ib_uverbs_destroy_srq, ib_uverbs_destroy_srq_resp),
         COMMAND(IB_USER_VERBS_CMD_OPEN_XRCD, open_xrcd, ib_uverbs_open_xrcd, ib_uverbs_open_xrcd_resp),
+        COMMAND(IB_USER_VERBS_CMD_OPEN_QP, open_qp, ib_uverbs_open_qp, ib_uverbs_create_qp_resp),
         SILENT(IB_USER_VERBS_CMD_CLOSE_XRCD, close_xrcd, ib_uverbs_close_xrcd),
         COMMAND(IB_USER_VERBS_CMD_CREATE_XSRQ, create_xsrq, ib_uverbs_create_xsrq, ib_uverbs_create_srq_resp),
         },

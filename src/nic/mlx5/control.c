@@ -1,5 +1,5 @@
-// The commands that libmlx5 gives by ioctl(2) alone: device memory, DMA handles, and imports of what another context of the
-// same open file has made.
+// The commands that libmlx5 gives by ioctl(2) alone: device memory, DMA handles, counters of flow rules, and imports of what
+// another context of the same open file has made.
 #define _GNU_SOURCE
 #include "mlx5.h"
 
@@ -334,7 +334,7 @@ static int create_qp(struct context *context, struct ib_uverbs_ioctl_hdr *header
   struct qp *qp;
   int error = new_qp(&call, &in, &qp);
   if (!error) {
-    set_handle(header, UVERBS_ATTR_CREATE_QP_HANDLE, qp->object.handle);
+    set_handle(header, UVERBS_ATTR_CREATE_QP_HANDLE, handle_of(qp));
     put(header, UVERBS_ATTR_CREATE_QP_RESP_CAP, qp->caps, sizeof qp->caps);
     PUT(header, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, uint32_t, qp->number);
   }
@@ -361,6 +361,31 @@ static int query_mr(struct context *context, struct ib_uverbs_ioctl_hdr *header)
   return 0;
 }
 
+// --- counters of flow rules ---
+
+static int make_counters(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct counters *counters;
+  int error = create_counters(context, &counters);
+  if (!error) {
+    set_handle(header, UVERBS_ATTR_CREATE_COUNTERS_HANDLE, counters->object.handle);
+  }
+  return error;
+}
+
+static int destroy_counters(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct object *counters = find(context, COUNTERS, value(header, UVERBS_ATTR_DESTROY_COUNTERS_HANDLE));
+  return counters ? destroy(counters) : EINVAL;
+}
+
+static int query_counters(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
+  struct counters *counters = find(context, COUNTERS, value(header, UVERBS_ATTR_READ_COUNTERS_HANDLE));
+  struct ib_uverbs_attr *buffer = attribute(header, UVERBS_ATTR_READ_COUNTERS_BUFF);
+  if (!counters || !buffer || buffer->len % sizeof(uint64_t)) {
+    return EINVAL;
+  }
+  return read_counters(counters, (uint64_t *)(uintptr_t)buffer->data, buffer->len / sizeof(uint64_t));
+}
+
 // --- commands ---
 
 #define METHOD(object, method) ((object) << 16 | (method))
@@ -373,7 +398,6 @@ static int unsupported(struct ib_uverbs_ioctl_hdr *header) {
     }
     break;
   case UVERBS_OBJECT_DM:
-  case UVERBS_OBJECT_COUNTERS:
   case UVERBS_OBJECT_FLOW_ACTION:
     break;
   default:
@@ -432,6 +456,12 @@ int mlx5_control(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
     return free_dm(context, header);
   case METHOD(UVERBS_OBJECT_DM, MLX5_IB_METHOD_DM_QUERY):
     return query_dm(context, header);
+  case METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_CREATE):
+    return make_counters(context, header);
+  case METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_DESTROY):
+    return destroy_counters(context, header);
+  case METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_READ):
+    return query_counters(context, header);
   default:
     return unsupported(header);
   }

@@ -25,10 +25,12 @@ enum {
   OP_WRITE_IMM = 0x09,
   OP_SEND = 0x0a,
   OP_SEND_IMM = 0x0b,
+  OP_SEGMENT = 0x0e, // TCP
   OP_READ = 0x10,
   OP_COMPARE_SWAP = 0x11,
   OP_FETCH_ADD = 0x12,
   OP_UMR = 0x25,
+  OP_TAG_MATCHING = 0x28,
 };
 
 struct control {
@@ -74,10 +76,14 @@ struct datagram {
 };
 
 struct ethernet {
-  uint8_t reserved[12];
+  uint8_t reserved[4], flags, reserved1;
+  uint16_t segment_size;
+  uint8_t reserved2[4];
   uint16_t header_length;
   uint8_t header[18];
 };
+
+enum { ETHERNET_L3_CHECKSUM = 1 << 6, ETHERNET_L4_CHECKSUM = 1 << 7 };
 
 struct umr {
   uint8_t flags, reserved[3];
@@ -86,6 +92,19 @@ struct umr {
   uint8_t reserved1[32];
 };
 enum { UMR_CHECK_FREE = 1 << 5, UMR_CHECK_QPN = 1 << 3 };
+
+// An operation on the list of tagged buffers.
+struct tag_operation {
+  uint8_t opcode, flags;
+  uint16_t index;
+  uint8_t reserved[2];
+  uint16_t handled;
+  uint8_t reserved1[8];
+  uint64_t tag, mask;
+};
+enum { TAG_NOP = 0, TAG_APPEND = 1, TAG_REMOVE = 2, TAG_HANDLED = 1 << 6, TAG_COMPLETION = 1 << 7 };
+
+enum { TAG_NONE = 0, TAG_RENDEZVOUS = 1, TAG_FINISHED = 2, TAG_EAGER = 3 };
 
 struct mkey_context {
   uint8_t free, reserved, access, flags;
@@ -112,18 +131,42 @@ enum {
   CQE_SEND_IMM = 3,
   CQE_SEND_INVALIDATE = 4,
   CQE_RESIZED = 5,
+  CQE_NO_PACKET = 6,
   CQE_REQUEST_ERROR = 13,
   CQE_RESPONSE_ERROR = 14,
 };
 
+// Of tag matching.
+enum {
+  APP_TAG_MATCHING = 1,
+  TM_CONSUMED = 1,
+  TM_EXPECTED = 2,
+  TM_UNEXPECTED = 3,
+  TM_NO_TAG = 4,
+  TM_APPENDED = 5,
+  TM_REMOVED = 6,
+  TM_NOP = 7,
+  TM_CONSUMED_MESSAGE = 10,
+  TM_CONSUMED_MESSAGE_RENDEZVOUS = 11,
+  TM_CANCELED = 12,
+};
+
 struct cqe {
-  uint8_t reserved[18];
-  uint8_t reserved1[6];
+  union {
+    struct {
+      uint32_t success; // bit 31
+      uint16_t unexpected;
+    };
+    struct tag_header header; // of a matched message
+    uint8_t reserved[24];
+  };
   uint32_t flags_qpn; // GRH 2 bits at 28, service level 4 bits at 24, remote queue pair number 24
-  uint8_t reserved2[4];
+  uint8_t checked, headers; // headers: kind of transport 3 bits at 4, kind of network 2 bits at 2, a tag was stripped
+  uint16_t vlan;
   uint32_t uidx;
   uint32_t immediate;
-  uint8_t reserved3[4];
+  uint8_t app, app_opcode;
+  uint16_t app_info;
   uint32_t length;
   uint64_t timestamp; // of an error, the last byte is the syndrome
   uint32_t opcode_qpn;
@@ -163,6 +206,15 @@ static void event_if_armed(struct cq *cq) {
   uint32_t last = solicited_only ? cq->solicited : cq->producer;
   int32_t after = (int32_t)((last - consumer) << 8);
   if (after > 0) {
+    if (cq->moderate_count && cq->moderate_ns && !cq->error) {
+      if (sequence != cq->awaited) {
+        cq->awaited = sequence;
+        cq->since = now_ns();
+      }
+      if ((uint32_t)after >> 8 < cq->moderate_count && now_ns() - cq->since < cq->moderate_ns) {
+        return;
+      }
+    }
     cq->fired = sequence;
     push_event(cq->channel, &cq->object, cq->object.user_handle, 0);
   }
@@ -196,13 +248,13 @@ static void complete(struct cq *cq, struct cqe *cqe, unsigned opcode, bool solic
     for (struct qp *qp = all_qps; qp; qp = qp->next) {
       if ((qp->send_cq == cq || qp->recv_cq == cq) && qp->state != RESET) {
         qp->state = ERR;
-        async_event(&qp->object, qp->type == WORK_QUEUE ? EVENT_WQ_FATAL : EVENT_QP_FATAL);
+        qp_event(qp, qp->type == WORK_QUEUE ? EVENT_WQ_FATAL : EVENT_QP_FATAL);
       }
     }
     return;
   }
   if (opcode < CQE_REQUEST_ERROR) {
-    cqe->timestamp = htobe64(now_ns());
+    cqe->timestamp = htobe64(tick());
   }
   write_cqe(cq, cqe, opcode);
   if (solicited) {
@@ -328,13 +380,26 @@ static bool scatter(struct pieces *pieces, struct receives *receives, uint16_t *
   return true;
 }
 
+// The same pieces without some of the first bytes.
+static struct pieces *without_head(struct pieces *rest, const struct pieces *whole, uint32_t head) {
+  for (unsigned i = 0; i < whole->count; i++) {
+    uint32_t skipped = whole->piece[i].length < head ? whole->piece[i].length : head;
+    head -= skipped;
+    if (skipped < whole->piece[i].length) {
+      char *at = whole->piece[i].at;
+      add_bytes(rest, at ? at + skipped : NULL, whole->piece[i].length - skipped);
+    }
+  }
+  return rest;
+}
+
 static struct srq *srq_of(struct qp *qp, uint32_t srqn) {
   return qp->type == XRC_TGT ? srqs[srqn & 0xffff] : qp->srq;
 }
 
 static void complete_receive(struct qp *qp, struct srq *srq, struct cq *cq, uint16_t index, unsigned opcode,
                              struct cqe cqe, bool solicited) {
-  cqe.uidx = htobe32(qp->type == XRC_TGT ? srq->uidx : qp->uidx);
+  cqe.uidx = htobe32(srq && srq->cq ? srq->uidx : qp->uidx);
   if (!cqe.opcode_qpn) {
     cqe.opcode_qpn = htobe32(qp->number);
   }
@@ -351,6 +416,9 @@ struct message {
   unsigned opcode; // of the completion
   uint32_t immediate, source_qpn, srqn, invalidate, tag;
   bool solicited, has_data;
+  uint8_t checked, headers; // of a packet, as in a completion queue entry
+  uint8_t app_opcode;       // of tag matching; 0: none
+  uint16_t vlan;
   char *written; // Where an RDMA write puts the data.
   const struct datagram *datagram;
   uint8_t source_gid[16];
@@ -392,7 +460,7 @@ static enum syndrome receive(struct qp *qp, struct message *message) {
     return REMOTE_INVALID_REQUEST;
   }
   struct receives *receives = srq ? &srq->receives : &qp->receives;
-  struct cq *cq = qp->type == XRC_TGT ? srq->cq : qp->recv_cq;
+  struct cq *cq = srq && srq->cq ? srq->cq : qp->recv_cq;
   if (!receives->doorbell || !posted(receives)) {
     return NOT_YET;
   }
@@ -408,7 +476,7 @@ static enum syndrome receive(struct qp *qp, struct message *message) {
     }
     complete_receive(qp, srq, cq, index, CQE_RESPONSE_ERROR, (struct cqe){.timestamp = htobe64(syndrome)}, true);
     if (srq && qp->type != DCT) {
-      async_event(&qp->object, EVENT_QP_LAST_WQE_REACHED);
+      qp_event(qp, EVENT_QP_LAST_WQE_REACHED);
     }
     return valid ? REMOTE_INVALID_REQUEST : REMOTE_OPERATION;
   }
@@ -428,6 +496,11 @@ static enum syndrome receive(struct qp *qp, struct message *message) {
       .immediate = message->immediate,
       .length = htobe32(message->data.length + header),
       .opcode_qpn = htobe32(message->tag),
+      .checked = message->checked,
+      .headers = message->headers,
+      .vlan = htobe16(message->vlan),
+      .app = message->app_opcode ? APP_TAG_MATCHING : 0,
+      .app_opcode = message->app_opcode,
   };
   if (message->datagram) {
     char grh[40];
@@ -437,7 +510,8 @@ static enum syndrome receive(struct qp *qp, struct message *message) {
     copy(&into, 0, &head);
   }
   struct pieces there = {0};
-  if (message->has_data && message->data.length && message->data.length <= 32 && qp->scatters) {
+  if (message->has_data && message->data.length && message->data.length <= 32 && qp->scatters &&
+      !message->app_opcode) {
     add_bytes(&there, &cqe, message->data.length);
     copy(&there, 0, &message->data);
     cqe.opcode_owner = CQE_DATA_32;
@@ -451,7 +525,198 @@ static enum syndrome receive(struct qp *qp, struct message *message) {
   return OK;
 }
 
+// --- tag matching ---
+
+static void complete_tag(struct srq *srq, struct qp *qp, struct cqe cqe, unsigned opcode, unsigned app_opcode) {
+  cqe.app = APP_TAG_MATCHING;
+  cqe.app_opcode = app_opcode;
+  cqe.uidx = htobe32(srq->uidx);
+  cqe.opcode_qpn = htobe32(qp->number);
+  complete(srq->cq, &cqe, opcode, true);
+}
+
+// New tags are enabled while the program has handled all messages that matched none.
+static void enable_tags(struct srq *srq) {
+  for (unsigned i = 0; srq->unexpected == srq->handled && i <= MAX_TAGS; i++) {
+    srq->tags[i].enabled = srq->tags[i].listed;
+  }
+}
+
+// An operation of the command queue. Entries are named by libmlx5: each that is appended names the one after it.
+static enum syndrome operate_tags(struct qp *qp, struct srq *srq, char *segments, char *end) {
+  struct tag_operation *operation = (struct tag_operation *)segments;
+  struct data *buffer = (struct data *)(operation + 1);
+  if ((char *)(operation + 1) > end) {
+    return LOCAL_QP_OPERATION;
+  }
+  unsigned opcode = operation->opcode >> 4, index = be16toh(operation->index), app_opcode;
+  bool done = true;
+  if (index > MAX_TAGS) {
+    return LOCAL_QP_OPERATION;
+  }
+  if (operation->flags & TAG_HANDLED) {
+    srq->handled = be16toh(operation->handled);
+    enable_tags(srq);
+  }
+  struct tag *tag = &srq->tags[opcode == TAG_APPEND ? srq->free_tag : index];
+  switch (opcode) {
+  case TAG_APPEND:
+    if ((char *)(buffer + 1) > end || tag->listed) {
+      return LOCAL_QP_OPERATION;
+    }
+    *tag = (struct tag){.listed = true,
+                        .order = ++srq->last_order,
+                        .tag = be64toh(operation->tag),
+                        .mask = be64toh(operation->mask),
+                        .address = be64toh(buffer->address),
+                        .length = be32toh(buffer->key) == KEY_END_OF_LIST ? 0 : be32toh(buffer->length),
+                        .key = be32toh(buffer->key)};
+    srq->free_tag = index;
+    enable_tags(srq);
+    app_opcode = TM_APPENDED;
+    break;
+  case TAG_REMOVE:
+    done = tag->listed;
+    tag->listed = tag->enabled = false;
+    app_opcode = TM_REMOVED;
+    break;
+  case TAG_NOP:
+    app_opcode = TM_NOP;
+    break;
+  default:
+    return LOCAL_QP_OPERATION;
+  }
+  if (operation->flags & TAG_COMPLETION) {
+    complete_tag(srq, qp, (struct cqe){.success = htobe32(done ? 1u << 31 : 0), .unexpected = htobe16(srq->unexpected)},
+                 CQE_NO_PACKET, app_opcode);
+  }
+  return OK;
+}
+
+// The first buffer of the list whose tag a message has.
+static struct tag *matching_tag(struct srq *srq, uint64_t tag) {
+  struct tag *first = NULL;
+  for (unsigned i = 0; i <= MAX_TAGS; i++) {
+    struct tag *candidate = &srq->tags[i];
+    if (candidate->enabled && (tag & candidate->mask) == candidate->tag && (!first || candidate->order < first->order)) {
+      first = candidate;
+    }
+  }
+  return first;
+}
+
+// The rest of a rendezvous: reads the data from the requester, and tells it so. False: it waits.
+static bool meet(struct qp *qp) {
+  struct meeting *meeting = &qp->meeting;
+  struct qp *requester = qp_numbered(meeting->requester);
+  uint32_t length = be32toh(meeting->where.length);
+  if (!meeting->waits) {
+    return false;
+  }
+  char *at = NULL;
+  if (requester && requester->state != ERR && requester->attributes->qp_access_flags & REMOTE_READ) {
+    at = translate(be32toh(meeting->where.key), be64toh(meeting->where.address), length, REMOTE_READ, requester->pd,
+                   requester->number);
+  }
+  if (at) {
+    struct message answer = {.has_data = true, .opcode = CQE_SEND, .source_qpn = qp->number};
+    struct tag_header header = meeting->header;
+    struct pieces data = {0}, into = {0};
+    header.opcode = TAG_FINISHED;
+    add_bytes(&answer.data, &header, sizeof header);
+    add_bytes(&answer.data, &meeting->where, sizeof meeting->where);
+    add_bytes(&data, at, length);
+    add_bytes(&into, meeting->into, length);
+    copy(&into, 0, &data);
+    if (receive(requester, &answer) == NOT_YET) {
+      return false;
+    }
+  }
+  meeting->waits = false;
+  struct cqe cqe = {.app_info = htobe16(meeting->tag), .length = htobe32(length)};
+  complete_tag(qp->srq, qp, cqe, CQE_SEND, at ? TM_EXPECTED : TM_CANCELED);
+  return true;
+}
+
+// A message to a queue with tag matching. The data of one that matches goes to the tagged buffer, without the headers.
+static enum syndrome receive_tagged(struct qp *requester, struct qp *qp, struct message *message) {
+  struct srq *srq = qp->srq;
+  struct tag_header header = {0};
+  struct rendezvous where = {0};
+  struct pieces head = {0};
+  add_bytes(&head, &header, sizeof header);
+  add_bytes(&head, &where, sizeof where);
+  copy(&head, 0, &message->data);
+  bool tagged = message->data.length >= sizeof header && (header.opcode == TAG_EAGER || header.opcode == TAG_RENDEZVOUS);
+  bool meets = tagged && header.opcode == TAG_RENDEZVOUS;
+  if (meets && message->data.length < sizeof header + sizeof where) {
+    return REMOTE_INVALID_REQUEST;
+  }
+  if (meets && qp->meeting.waits && !meet(qp)) {
+    return NOT_YET;
+  }
+  struct tag *tag = tagged ? matching_tag(srq, be64toh(header.tag)) : NULL;
+  if (!tag) {
+    message->app_opcode = tagged ? TM_UNEXPECTED : TM_NO_TAG;
+    enum syndrome syndrome = receive(qp, message);
+    srq->unexpected += tagged && syndrome == OK;
+    return syndrome;
+  }
+  struct cqe cqe = {.header = header, .app_info = htobe16(tag - srq->tags)};
+  struct pieces into = {0};
+  uint32_t length = meets ? be32toh(where.length) : message->data.length - sizeof header;
+  char *at = tag->length ? translate(tag->key, tag->address, tag->length, LOCAL_WRITE, srq->pd, qp->number) : NULL;
+  add_bytes(&into, at, at ? tag->length : 0);
+  tag->listed = tag->enabled = false;
+  if ((tag->length && !at) || (length > tag->length && !meets)) {
+    enum syndrome syndrome = tag->length && !at ? LOCAL_PROTECTION : LOCAL_LENGTH;
+    qp_enter_error(qp);
+    if (posted(&srq->receives)) { // libmlx5 takes an error for the end of a receive.
+      uint16_t index;
+      receive_entry(&srq->receives, &index);
+      take_receive(&srq->receives);
+      complete_receive(qp, srq, srq->cq, index, CQE_RESPONSE_ERROR, (struct cqe){.timestamp = htobe64(syndrome)}, true);
+    }
+    return syndrome == LOCAL_LENGTH ? REMOTE_INVALID_REQUEST : REMOTE_OPERATION;
+  }
+  if (meets && length > tag->length) { // The program reads the data.
+    copy(&into, 0, &message->data);
+    cqe.length = htobe32(message->data.length);
+    complete_tag(srq, qp, cqe, CQE_SEND, TM_CONSUMED_MESSAGE_RENDEZVOUS);
+    return OK;
+  }
+  bool one_packet = !meets && length <= 128u << qp->attributes->path_mtu;
+  if (!one_packet) {
+    complete_tag(srq, qp, cqe, CQE_NO_PACKET, TM_CONSUMED);
+    cqe.header = (struct tag_header){0}; // It is in the first of the two.
+  }
+  cqe.length = htobe32(length);
+  if (meets) {
+    qp->meeting = (struct meeting){.waits = true,
+                                   .requester = requester->number,
+                                   .tag = tag - srq->tags,
+                                   .into = at,
+                                   .header = header,
+                                   .where = where};
+    return OK;
+  }
+  struct pieces data = {0};
+  copy(&into, 0, without_head(&data, &message->data, sizeof header));
+  complete_tag(srq, qp, cqe, CQE_SEND, one_packet ? TM_CONSUMED_MESSAGE : TM_EXPECTED);
+  return OK;
+}
+
 // --- sends ---
+
+// An event of an XRC target is one of each handle.
+void qp_event(struct qp *qp, uint32_t type) {
+  if (qp->type != XRC_TGT) {
+    async_event(&qp->object, type);
+  }
+  for (struct opened *handle = qp->handles; handle; handle = handle->next) {
+    async_event(&handle->object, type);
+  }
+}
 
 struct qp *qp_numbered(uint32_t number) {
   struct qp *qp = qps[number & 0xffff];
@@ -462,7 +727,7 @@ void qp_enter_error(struct qp *qp) {
   bool was = qp->state == ERR;
   qp->state = ERR;
   if (!was && qp->srq) {
-    async_event(&qp->object, EVENT_QP_LAST_WQE_REACHED);
+    qp_event(qp, EVENT_QP_LAST_WQE_REACHED);
   }
 }
 
@@ -471,6 +736,7 @@ void qp_reset(struct qp *qp) {
   qp->receives.consumer = 0;
   qp->resume = 0;
   qp->tries = 0;
+  qp->meeting.waits = false;
 }
 
 static struct qp *peer(struct qp *qp) {
@@ -538,7 +804,7 @@ static enum syndrome refuse(struct qp *target, enum syndrome syndrome) {
     return syndrome; // Other initiators use it, too: only the requester fails.
   }
   qp_enter_error(target);
-  async_event(&target->object, syndrome == REMOTE_ACCESS ? EVENT_QP_ACCESS_ERR : EVENT_QP_REQ_ERR);
+  qp_event(target, syndrome == REMOTE_ACCESS ? EVENT_QP_ACCESS_ERR : EVENT_QP_REQ_ERR);
   return syndrome;
 }
 
@@ -596,6 +862,9 @@ static enum syndrome connected(struct qp *qp, struct control *control, char *seg
       .source_qpn = qp->number,
       .has_data = true,
   };
+  if (opcode == OP_TAG_MATCHING && qp->srq && qp->srq->tags) {
+    return operate_tags(qp, qp->srq, segments, end);
+  }
   if (opcode == OP_UMR) {
     return umr(qp, control, segments, end);
   }
@@ -683,12 +952,9 @@ static enum syndrome connected(struct qp *qp, struct control *control, char *seg
     syndrome = receive(target, &message);
     break;
   case OP_SEND:
-    message.opcode = CQE_SEND;
-    syndrome = receive(target, &message);
-    break;
   case OP_SEND_IMM:
-    message.opcode = CQE_SEND_IMM;
-    syndrome = receive(target, &message);
+    message.opcode = opcode == OP_SEND ? CQE_SEND : CQE_SEND_IMM;
+    syndrome = target->srq && target->srq->tags ? receive_tagged(qp, target, &message) : receive(target, &message);
     break;
   case OP_SEND_INVALIDATE:
     message.opcode = CQE_SEND_INVALIDATE;
@@ -748,39 +1014,72 @@ static enum syndrome datagram(struct qp *qp, struct control *control, char *segm
   return OK;
 }
 
-// Whether a rule of this type and device matches.
-static bool deliver(int device, unsigned type, struct message *message, const struct headers *headers) {
-  bool matched = false;
-  for (unsigned i = 0; i < 64; i++) {
-    struct flow *flow = flows[i];
-    struct qp *target =
-        flow && flow->type == type && flow->object.context->device == device ? receiver(flow, headers) : NULL;
-    if (target) {
-      struct message own = *message;
-      own.tag = flow->tag;
-      if (esp_decrypt(flow, headers, &own.data)) {
-        receive(target, &own);
-      }
-      matched = true;
-    }
+// --- packets ---
+
+enum { MAX_FRAME = 1 << 16, MAX_SEGMENTED = 1 << 18 };
+
+// As much of a frame as a queue takes: some strip the tag, some add the frame check sequence.
+static void receive_packet(struct qp *queue, const struct message *message, const struct headers *headers) {
+  struct message taken = *message;
+  char *frame = message->data.piece[0].at;
+  uint32_t length = message->data.length, sequence;
+  if (queue->strips_tag && headers->type > 12) {
+    taken.data = (struct pieces){0};
+    add_bytes(&taken.data, frame, 12);
+    add_bytes(&taken.data, frame + 16, length - 16);
+    taken.headers |= 1;
+    taken.vlan = be16toh(*(uint16_t *)(frame + 14));
   }
-  return matched;
+  if (queue->scatters_fcs) {
+    sequence = frame_check_sequence((uint8_t *)frame, length);
+    add_bytes(&taken.data, &sequence, sizeof sequence);
+  }
+  receive(queue, &taken);
 }
 
-static enum syndrome packet(struct qp *qp, struct control *control, char *segments, char *end, uint32_t *length) {
-  struct ethernet *ethernet = (struct ethernet *)segments;
-  unsigned header = be16toh(ethernet->header_length);
+static bool is_matched(const struct flow *flow, int device, unsigned type, const struct headers *headers) {
+  return flow && flow->type == type && flow->object.context->device == device && matches(flow, headers) &&
+         (flow->drops || receiver(flow, headers));
+}
+
+// Delivers by the matching rules of this type and device that have the highest priority, the lowest number. False: none matches.
+static bool deliver(int device, unsigned type, struct message *message, const struct headers *headers) {
+  unsigned priority = UINT32_MAX;
+  for (unsigned i = 0; i < 64; i++) {
+    if (is_matched(flows[i], device, type, headers) && flows[i]->priority < priority) {
+      priority = flows[i]->priority;
+    }
+  }
+  for (unsigned i = 0; i < 64; i++) {
+    struct flow *flow = flows[i];
+    if (!is_matched(flow, device, type, headers) || flow->priority != priority) {
+      continue;
+    }
+    if (flow->counters) {
+      flow->counters->counted[COUNTED_PACKETS]++;
+      flow->counters->counted[COUNTED_BYTES] += message->data.length;
+    }
+    struct message own = *message;
+    own.tag = flow->tag;
+    if (!flow->drops && esp_decrypt(flow, headers, &own.data)) {
+      receive_packet(receiver(flow, headers), &own, headers);
+    }
+  }
+  return priority != UINT32_MAX;
+}
+
+// Sends one frame, which is in one piece.
+static void transmit(struct qp *qp, char *frame, uint32_t length, uint8_t flags) {
   struct message message = {.has_data = true, .opcode = CQE_SEND};
-  (void)control;
-  if (header) {
-    add_bytes(&message.data, ethernet->header, header);
-  }
-  segments += (14 + header + 15) & ~15u;
-  if (!gather(&message.data, segments, end, 0, qp)) {
-    return LOCAL_PROTECTION;
-  }
-  *length = message.data.length;
+  add_bytes(&message.data, frame, length);
   struct headers headers = headers_of(&message.data);
+  fill_checksums((uint8_t *)frame, length, &headers, flags & ETHERNET_L3_CHECKSUM, flags & ETHERNET_L4_CHECKSUM);
+  message.checked = good_checksums((uint8_t *)frame, length, &headers);
+  message.headers = (headers.network ? headers.ipv6 ? 1 : 2 : 0) << 2 | (headers.transport ? headers.tcp ? 1 : 2 : 0) << 4;
+  if (qp->rate_limit) {
+    uint64_t from = qp->resume ? qp->resume : now_ns();
+    qp->resume = from + length * 8 * UINT64_C(1000000) / qp->rate_limit;
+  }
   for (int device = 0; device < DEVICES; device++) {
     deliver(device, SNIFFER, &message, &headers);
     if (!deliver(device, NORMAL, &message, &headers) &&
@@ -788,6 +1087,56 @@ static enum syndrome packet(struct qp *qp, struct control *control, char *segmen
       deliver(device, ALL_DEFAULT, &message, &headers);
     }
   }
+}
+
+// A TCP message in segments of at most so many bytes of data, each with the header.
+static enum syndrome transmit_segments(struct qp *qp, const char *message, uint32_t header, uint32_t length, uint32_t size,
+                                       uint8_t flags) {
+  char frame[MAX_FRAME];
+  struct pieces whole = {0};
+  add_bytes(&whole, (char *)message, header + length);
+  struct headers headers = headers_of(&whole);
+  if (!headers.tcp || !headers.transport || headers.transport + 20 > header || !size || header + size > sizeof frame) {
+    return LOCAL_QP_OPERATION;
+  }
+  for (uint32_t offset = 0, number = 0; offset < length || !number; offset += size, number++) {
+    uint32_t bytes = length - offset < size ? length - offset : size;
+    memcpy(frame, message, header);
+    memcpy(frame + header, message + header + offset, bytes);
+    segment_header((uint8_t *)frame, &headers, header, number, offset, bytes, offset + bytes == length);
+    transmit(qp, frame, header + bytes, flags);
+  }
+  return OK;
+}
+
+static enum syndrome packet(struct qp *qp, struct control *control, char *segments, char *end, uint32_t *length) {
+  static char message[MAX_SEGMENTED + 1024]; // Guarded by the lock, as all is.
+  struct ethernet *ethernet = (struct ethernet *)segments;
+  unsigned opcode = be32toh(control->index_opcode) & 0xff, header = be16toh(ethernet->header_length);
+  if (opcode != OP_SEND && opcode != OP_SEGMENT) {
+    return opcode == OP_NOP ? OK : LOCAL_QP_OPERATION;
+  }
+  struct pieces data = {0}, whole = {0};
+  if ((char *)ethernet->header + header > end) {
+    return LOCAL_QP_OPERATION;
+  }
+  if (header) {
+    add_bytes(&data, ethernet->header, header);
+  }
+  segments += (14 + header + 15) & ~15u;
+  if (!gather(&data, segments, end, 0, qp)) {
+    return LOCAL_PROTECTION;
+  }
+  if (data.length > (opcode == OP_SEGMENT ? sizeof message : MAX_FRAME)) {
+    return LOCAL_LENGTH;
+  }
+  add_bytes(&whole, message, data.length);
+  copy(&whole, 0, &data);
+  *length = data.length;
+  if (opcode == OP_SEGMENT) {
+    return transmit_segments(qp, message, header, data.length - header, be16toh(ethernet->segment_size), ethernet->flags);
+  }
+  transmit(qp, message, data.length, ethernet->flags);
   return OK;
 }
 
@@ -873,9 +1222,11 @@ static bool flush_receives(struct qp *qp) {
 
 bool mlx5_sweep(void) {
   bool moved = false;
+  tick();
   for (struct qp *qp = all_qps; qp; qp = qp->next) {
     moved |= move_sends(qp);
     moved |= flush_receives(qp);
+    moved |= meet(qp);
   }
   for (struct cq *cq = all_cqs; cq; cq = cq->next) {
     event_if_armed(cq);

@@ -31,6 +31,11 @@ struct cq {
   uint32_t number;
   bool error, ignore_overrun;
   int fired; // the arm sequence number of the last event, -1 before the first
+  // Moderation: an event waits for so many completions, or so long (ns) after the first since the queue was armed.
+  unsigned moderate_count;
+  uint64_t moderate_ns;
+  int awaited; // the arm sequence number of the event that waits since `since`, -1: none
+  uint64_t since;
   struct events *channel;
 };
 
@@ -43,14 +48,27 @@ struct receives {
   uint16_t consumer, head;
 };
 
+// A tagged buffer, in the list of a shared receive queue with tag matching.
+struct tag {
+  bool listed, enabled;
+  uint64_t order; // of the list
+  uint64_t tag, mask, address;
+  uint32_t length, key;
+};
+enum { MAX_TAGS = 127 };
+
 struct srq {
   struct object object;
   struct object *pd;
   uint32_t number, uidx;
   struct receives receives;
   uint32_t max_wr, max_sge, limit;
-  struct cq *cq; // of an XRC SRQ
+  struct cq *cq; // of an XRC SRQ, or with tag matching
   struct object *xrcd;
+  struct tag *tags; // NULL: no tag matching
+  unsigned free_tag;
+  uint64_t last_order;
+  uint16_t unexpected, handled; // messages that matched no tag, and how many of them the program has told that it handled
 };
 
 struct group {
@@ -58,10 +76,31 @@ struct group {
   struct group *next;
 };
 
+// What precedes a message in tag matching, and in a rendezvous where the data is.
+struct tag_header {
+  uint8_t opcode, reserved[3];
+  uint32_t data;
+  uint64_t tag;
+};
+struct rendezvous {
+  uint64_t address;
+  uint32_t key, length;
+};
+
+// A rendezvous of which the request was answered: the data is still to be read.
+struct meeting {
+  bool waits;
+  uint32_t requester;
+  uint16_t tag;
+  char *into;
+  struct tag_header header;
+  struct rendezvous where;
+};
+
 struct qp {
   struct object object;
   struct qp *next, **at; // at: the pointer to this queue pair in the list
-  struct object *pd, *xrcd, *table;
+  struct object *pd, *table;
   uint32_t number, uidx; // the number of a DCT is 0 before the transition to RTR
   uint64_t access_key;   // of a DCT
   int type;
@@ -76,6 +115,7 @@ struct qp {
   int doorbell_register; // a dedicated one, or -1
   bool signal_all, flushed;
   bool scatters; // short messages arrive in the completion queue entry
+  bool strips_tag, scatters_fcs; // of received frames
   uint8_t answer[32]; // of the last request, for its completion queue entry
   uint32_t answer_length;
   uint64_t resume; // waits until then (ns)
@@ -86,6 +126,17 @@ struct qp {
   struct group *groups;
   uint64_t hashed; // fields of packets, enum mlx5_rx_hash_fields, of RSS
   uint8_t hash_key[40];
+  uint64_t rate_limit; // kbit/s; 0: none
+  struct meeting meeting;
+  struct opened *handles; // of an XRC target: those that name it
+};
+
+// A handle of an XRC target, which several processes have.
+struct opened {
+  struct object object;
+  struct opened *next, **at; // at: the pointer to this handle in the list
+  struct qp *qp;
+  struct object *xrcd;
 };
 
 struct table {
@@ -96,7 +147,9 @@ struct table {
 
 // Types of flow rules, enum ibv_flow_attr_type, and kinds of their specifications, enum ibv_flow_spec_type.
 enum { NORMAL = 0, ALL_DEFAULT = 1, MULTICAST_DEFAULT = 2, SNIFFER = 3 };
-enum { SPEC_ETHERNET = 0x20, SPEC_IPV4 = 0x30, SPEC_IPV6 = 0x31, SPEC_ESP = 0x34, SPEC_TCP = 0x40, SPEC_UDP = 0x41, SPEC_TAG = 0x1000, SPEC_ACTION = 0x1002 };
+enum { SPEC_ETHERNET = 0x20, SPEC_IPV4 = 0x30, SPEC_IPV6 = 0x31, SPEC_ESP = 0x34, SPEC_TCP = 0x40, SPEC_UDP = 0x41 };
+enum { SPEC_TAG = 0x1000, SPEC_DROP = 0x1001, SPEC_ACTION = 0x1002, SPEC_COUNT = 0x1003 };
+enum { MAX_SPECS = 10 };
 
 struct spec {
   uint32_t type;
@@ -109,8 +162,22 @@ struct flow {
   struct object *action; // decrypts what the rule matches
   unsigned type;
   uint32_t tag;   // in the completion queue entry; 0: the number of the queue
+  unsigned priority;
+  bool drops;
+  struct counters *counters;
   unsigned count; // 0: matches everything
-  struct spec specs[4];
+  struct spec specs[MAX_SPECS];
+};
+
+// Counters of flow rules, and where what they count goes in the answer to a read.
+enum { COUNTED_PACKETS = 0, COUNTED_BYTES = 1, MAX_COUNTERS = 64 };
+struct counters {
+  struct object object;
+  uint64_t counted[2];
+  unsigned count, values; // values: as many as a read returns at least; 0: not bound to a rule yet
+  struct {
+    unsigned counted, index;
+  } places[MAX_COUNTERS];
 };
 
 // Of a packet: what flow rules match and what RSS hashes.
@@ -121,6 +188,9 @@ struct headers {
   unsigned security;           // and that of ESP
   bool ipv6, tcp;
 };
+
+// Flags of a completion queue entry: the checksums that are right.
+enum { CHECKED_L3 = 1 << 1, CHECKED_L4 = 1 << 2 };
 
 // Device memory: a file that both libmlx5 and the engine map.
 struct device_memory {
@@ -138,6 +208,10 @@ extern struct qp *all_qps;
 extern struct cq *all_cqs;
 extern struct flow *flows[64];
 
+struct qp *find_qp(struct context *context, uint32_t handle);
+uint32_t handle_of(const struct qp *qp);
+void qp_event(struct qp *qp, uint32_t type);
+uint64_t tick(void);
 struct mlx5_ib_alloc_ucontext_resp mlx5_context_answer(void);
 struct cq *new_cq(struct call *call, uint64_t user_handle, uint32_t entries, uint32_t vector, int channel,
                   uint32_t flags);
@@ -165,7 +239,10 @@ int destroy_table(struct call *call);
 int create_flow(struct call *call);
 int destroy_flow(struct call *call);
 struct headers headers_of(const struct pieces *packet);
+bool matches(const struct flow *flow, const struct headers *headers);
 struct qp *receiver(const struct flow *flow, const struct headers *headers);
+int create_counters(struct context *context, struct counters **result);
+int read_counters(const struct counters *counters, uint64_t *values, size_t count);
 
 // --- esp.c ---
 
@@ -174,3 +251,11 @@ int modify_action(struct context *context, struct ib_uverbs_ioctl_hdr *header);
 int destroy_action(struct context *context, struct ib_uverbs_ioctl_hdr *header);
 // Replaces a packet by what the action of the rule makes of it, until the next one. False: it is not authentic.
 bool esp_decrypt(const struct flow *flow, const struct headers *headers, struct pieces *packet);
+
+// --- offloads.c ---
+
+void fill_checksums(uint8_t *frame, unsigned length, const struct headers *headers, bool network, bool transport);
+unsigned good_checksums(const uint8_t *frame, unsigned length, const struct headers *headers);
+void segment_header(uint8_t *header, const struct headers *headers, unsigned header_bytes, uint32_t number, uint32_t offset,
+                    uint32_t bytes, bool last);
+uint32_t frame_check_sequence(const uint8_t *frame, unsigned length);

@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -113,8 +114,8 @@ static void join_traffic_class(uint8_t *filter) {
 
 static int read_specs(struct context *context, struct flow *flow, const struct ib_uverbs_create_flow *in, size_t size) {
   const char *at = (const char *)(in + 1), *end = (const char *)in + size;
-  if (in->flow_attr.num_of_specs > sizeof flow->specs / sizeof *flow->specs) {
-    return EOPNOTSUPP;
+  if (in->flow_attr.num_of_specs > MAX_SPECS) {
+    return EINVAL;
   }
   for (unsigned i = 0; i < in->flow_attr.num_of_specs; i++) {
     const struct ib_uverbs_flow_spec_hdr *header = (const void *)at;
@@ -131,6 +132,24 @@ static int read_specs(struct context *context, struct flow *flow, const struct i
       if (flow->action || !(flow->action = find(context, ACTION, handle))) {
         return EINVAL;
       }
+      at += header->size;
+      continue;
+    }
+    if (at + sizeof(struct ib_uverbs_flow_spec_action_drop) <= end && header->type == SPEC_DROP) {
+      if (header->size != sizeof(struct ib_uverbs_flow_spec_action_drop)) {
+        return EINVAL;
+      }
+      flow->drops = true;
+      at += header->size;
+      continue;
+    }
+    if (at + sizeof(struct ib_uverbs_flow_spec_action_count) <= end && header->type == SPEC_COUNT) {
+      struct counters *counters =
+          find(context, COUNTERS, ((const struct ib_uverbs_flow_spec_action_count *)header)->handle);
+      if (header->size != sizeof(struct ib_uverbs_flow_spec_action_count) || !counters || flow->counters) {
+        return EINVAL;
+      }
+      flow->counters = counters;
       at += header->size;
       continue;
     }
@@ -165,19 +184,74 @@ static bool matches_index(const struct flow *flow) {
   return false;
 }
 
+// The counters' places come with the first rule that they are bound to: flow_counters_set_data of the kernel's driver.
+static int bind_counters(const struct call *call, struct counters *counters) {
+  const struct mlx5_ib_create_flow *in = call->driver_in;
+  if (call->driver_in_size && call->driver_in_size < sizeof *in) {
+    return EOPNOTSUPP;
+  }
+  unsigned data = call->driver_in_size ? in->ncounters_data : 0;
+  if (data > 1) {
+    return EINVAL;
+  }
+  if (!counters) {
+    return 0;
+  }
+  if (!data) {
+    return counters->values ? 0 : EINVAL;
+  }
+  if (call->driver_in_size < sizeof *in + sizeof *in->data || in->data->ncounters > MAX_COUNTERS || counters->values) {
+    return EINVAL;
+  }
+  const struct mlx5_ib_flow_counters_desc *places = (const void *)(uintptr_t)in->data->counters_data;
+  for (unsigned i = 0; i < in->data->ncounters; i++) {
+    if (places[i].description > COUNTED_BYTES || places[i].index == UINT32_MAX) {
+      return EINVAL;
+    }
+  }
+  counters->count = in->data->ncounters;
+  for (unsigned i = 0; i < counters->count; i++) {
+    counters->places[i].counted = places[i].description;
+    counters->places[i].index = places[i].index;
+    counters->values = counters->values <= places[i].index ? places[i].index + 1 : counters->values;
+  }
+  return 0;
+}
+
+int create_counters(struct context *context, struct counters **result) {
+  *result = new_object(context, COUNTERS, sizeof **result, 0);
+  return *result ? 0 : errno;
+}
+
+// As the kernel's handler and mlx5_ib_read_counters: without a rule there is nothing to read.
+int read_counters(const struct counters *counters, uint64_t *values, size_t count) {
+  if (!counters->object.users || counters->values > count) {
+    return EINVAL;
+  }
+  memset(values, 0, count * sizeof *values);
+  for (unsigned i = 0; i < counters->count; i++) {
+    values[counters->places[i].index] += counters->counted[counters->places[i].counted];
+  }
+  return 0;
+}
+
 int create_flow(struct call *call) {
   const struct ib_uverbs_create_flow *in = call->in;
   struct qp *qp = find(call->context, QP, in->qp_handle);
   if (!qp || (qp->type != RAW_PACKET && qp->type != UD)) {
     return EINVAL;
   }
-  struct flow read = {.type = in->flow_attr.type};
+  struct flow read = {.type = in->flow_attr.type, .priority = in->flow_attr.priority};
   int error = read.type > SNIFFER ? EOPNOTSUPP : read_specs(call->context, &read, in, call->in_size);
   if (!error && read.action && !matches_index(&read)) {
     error = EINVAL;
   }
   if (error) {
     return error == EINVAL ? EINVAL : unknown_call("flow of other kinds of packets or actions%.0u%.0u", 0, 0);
+  }
+  error = bind_counters(call, read.counters);
+  if (error) {
+    return error;
   }
   unsigned i = 0;
   while (i < 64 && flows[i]) {
@@ -192,6 +266,9 @@ int create_flow(struct call *call) {
   }
   flow->type = read.type;
   flow->tag = read.tag;
+  flow->priority = read.priority;
+  flow->drops = read.drops;
+  use(flow->counters = read.counters);
   flow->count = read.count;
   memcpy(flow->specs, read.specs, sizeof flow->specs);
   use(flow->qp = qp);
@@ -235,7 +312,7 @@ static bool matches_field(const struct spec *spec, const struct field *field, co
   return true;
 }
 
-static bool matches(const struct flow *flow, const struct headers *headers) {
+bool matches(const struct flow *flow, const struct headers *headers) {
   for (unsigned s = 0; s < flow->count; s++) {
     for (unsigned i = 0; i < FIELDS; i++) {
       if (fields[i].spec == flow->specs[s].type && !matches_field(&flow->specs[s], &fields[i], headers)) {
@@ -278,6 +355,9 @@ int create_wq(struct call *call) {
   if (!pd || !cq || in->wq_type != 0 || driver->comp_mask) {
     return EINVAL;
   }
+  if (in->create_flags & ~(uint32_t)(IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING | IB_UVERBS_WQ_FLAGS_SCATTER_FCS)) {
+    return EOPNOTSUPP;
+  }
   struct qp *wq = new_object(call->context, WQ, sizeof *wq, in->user_handle);
   if (!wq) {
     return errno;
@@ -285,6 +365,8 @@ int create_wq(struct call *call) {
   wq->type = WORK_QUEUE;
   wq->number = wq->object.handle;
   wq->uidx = driver->user_index;
+  wq->strips_tag = in->create_flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING;
+  wq->scatters_fcs = in->create_flags & IB_UVERBS_WQ_FLAGS_SCATTER_FCS;
   wq->receives = (struct receives){.buffer = (char *)driver->buf_addr,
                                    .doorbell = (volatile uint32_t *)driver->db_addr,
                                    .entries = driver->rq_wqe_count,
@@ -306,12 +388,15 @@ int modify_wq(struct call *call) {
   static const enum state states[] = {RESET, RTS, ERR}; // of enum ib_wq_state
   const struct ib_uverbs_ex_modify_wq *in = call->in;
   struct qp *wq = find(call->context, WQ, in->wq_handle);
-  if (!wq || in->attr_mask & ~7u || (in->attr_mask & 1 && in->wq_state > 2) ||
+  if (!wq || !in->attr_mask || in->attr_mask & ~7u || (in->attr_mask & 1 && in->wq_state > 2) ||
       (in->attr_mask & 2 && (in->curr_wq_state > 2 || states[in->curr_wq_state] != wq->state))) {
     return EINVAL;
   }
   if (in->attr_mask & 4) {
-    return EOPNOTSUPP; // Tags are not stripped.
+    if (in->flags_mask & ~(uint32_t)IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING) {
+      return EOPNOTSUPP;
+    }
+    wq->strips_tag = in->flags_mask ? in->flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING : wq->strips_tag;
   }
   if (in->attr_mask & 1) {
     enum state to = states[in->wq_state];
@@ -414,11 +499,8 @@ static uint32_t hash_of(const struct qp *qp, const struct headers *headers) {
   return toeplitz(qp->hash_key, input, length);
 }
 
-// The queue that receives a packet by a rule: that of its queue pair, or the one that RSS chooses. NULL: none.
+// The queue that receives a packet by a rule that matches it: that of its queue pair, or the one that RSS chooses. NULL: none.
 struct qp *receiver(const struct flow *flow, const struct headers *headers) {
-  if (!matches(flow, headers)) {
-    return NULL;
-  }
   struct qp *qp = flow->qp;
   struct table *table = (struct table *)qp->table;
   qp = table ? table->queues[hash_of(qp, headers) & (table->size - 1)] : qp;

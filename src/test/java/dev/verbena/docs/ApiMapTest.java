@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.lab.Gaps;
 import dev.verbena.soft.SoftFunctions;
 import dev.verbena.testing.CFunction;
 import dev.verbena.testing.DeviceTest;
@@ -16,7 +15,6 @@ import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -72,10 +70,11 @@ class ApiMapTest {
       succeeded. The trace of calls records this: `mvn verify -Plab` fails if no guest records it any more. \
       Posting, polling and other calls that are not traced have a device test that fails without them, which a guest runs \
       (`src/test/resources/untraced.tsv`): `mvn test -Dtest=UntracedTest` changes each of them and shows \
-      that its test fails.
+      on software devices that its test fails.
       - **emulated NIC**: not called there, because Soft-RoCE does not support it or a newer function is called where \
       available. A device test has called it with libmlx5 or libefa over an [emulated NIC](../src/nic/README.md), and the \
-      call succeeded. The trace of calls records this, too.
+      call succeeded. The trace of calls records this, too; of calls that are not traced, `UntracedTest` shows it on \
+      the emulated NIC itself, with each run of its tests.
       - **fake**: neither; tested with a fake or on software devices (`src/test/resources/fake.tsv`), which behave as the \
       manual page, or the file of rdma-core, beside it says.
       - **Java**: implemented in Java; needs no device.
@@ -115,7 +114,7 @@ class ApiMapTest {
   }
 
   @TestFactory
-  Stream<DynamicTest> everyTestThatIsNamedRunsInAGuest() throws IOException {
+  Stream<DynamicTest> everyTestThatIsNamedRunsInAGuestOrOnTheNic() throws IOException {
     return UntracedFunction.all().stream()
         .filter(function -> !function.isInJava())
         .map(
@@ -123,12 +122,12 @@ class ApiMapTest {
                 DynamicTest.dynamicTest(
                     function.name(),
                     () -> {
-                      Method test = method(function.test()).orElseThrow();
-                      Class<?> type = test.getDeclaringClass();
+                      Method test = new NamedTest(function.test()).method().orElseThrow();
                       assertTrue(test.isAnnotationPresent(DeviceTest.class));
-                      assertTrue(
-                          Environment.GUESTS.stream().anyMatch(g -> Gaps.runs(g, type, test)));
-                      assertNotEquals(SOFT, Environment.once(type, test));
+                      assertNotEquals(SOFT, Environment.once(test.getDeclaringClass(), test));
+                      boolean onNic = function.runsOn(Environment.NIC);
+                      assertTrue(function.runsInAGuest() || onNic);
+                      assertTrue(function.runsOn(Environment.SOFT) || onNic, "of UntracedTest");
                     }));
   }
 
@@ -148,17 +147,10 @@ class ApiMapTest {
                 DynamicTest.dynamicTest(
                     function.name(),
                     () -> {
-                      assertTrue(method(function.test()).isPresent(), function.test());
+                      assertTrue(
+                          new NamedTest(function.test()).method().isPresent(), function.test());
                       assertTrue(function.source().matches(SOURCE), function.source());
                     }));
-  }
-
-  private static Optional<Method> method(String name) throws ClassNotFoundException {
-    int dot = name.lastIndexOf('.');
-    return Arrays.stream(
-            Class.forName("dev.verbena." + name.substring(0, dot)).getDeclaredMethods())
-        .filter(method -> method.getName().equals(name.substring(dot + 1)))
-        .findAny();
   }
 
   private static String page() throws Exception {
@@ -177,7 +169,7 @@ class ApiMapTest {
       String testedWith = mark.equals(FAKE) ? FAKE + ": " + sources.get(function.name()) : mark;
       if (!mark.equals(IN_JAVA)) {
         UntracedFunction row = untraced.get(function.name());
-        boolean has = soft.has(function.name()) || (row != null && runsOnSoftware(row.test()));
+        boolean has = soft.has(function.name()) || (row != null && row.runsOn(Environment.SOFT));
         software += has ? 1 : 0;
         onSoft = has ? "yes" : "no";
       }
@@ -202,16 +194,6 @@ class ApiMapTest {
     return page.toString();
   }
 
-  private static boolean runsOnSoftware(String name) throws ClassNotFoundException {
-    return runsOn(Environment.SOFT, name);
-  }
-
-  private static boolean runsOn(Environment environment, String name)
-      throws ClassNotFoundException {
-    Method test = method(name).orElseThrow();
-    return Gaps.runs(environment, test.getDeclaringClass(), test);
-  }
-
   /** The emulated NICs on which a device test has called a function. */
   private static String nics(CFunction function) throws Exception {
     UntracedFunction row = untraced().get(function.name());
@@ -219,7 +201,7 @@ class ApiMapTest {
     for (Nic nic : Nic.ALL) {
       if (row == null
           ? isSeen(function.name(), nic.seen())
-          : !row.isInJava() && runsOn(nic.environment, row.test())) {
+          : !row.isInJava() && row.runsOn(nic.environment)) {
         nics.add(nic.name);
       }
     }
@@ -234,9 +216,10 @@ class ApiMapTest {
     for (CFunction function : CFunction.all()) {
       String name = function.name();
       UntracedFunction row = untraced.get(name);
-      boolean isSeen = row != null || isSeen(name, seen);
+      boolean isInJava = row != null && row.isInJava();
+      boolean isSeen = row == null ? isSeen(name, seen) : !isInJava && row.runsInAGuest();
       String without = nics(function).isEmpty() ? FAKE : NIC;
-      marks.put(name, row != null && row.isInJava() ? IN_JAVA : isSeen ? KERNEL : without);
+      marks.put(name, isInJava ? IN_JAVA : isSeen ? KERNEL : without);
     }
     return marks;
   }

@@ -112,7 +112,7 @@ final class Mutant implements AutoCloseable {
     return source.replace(value, "(%s) ~(%s)".formatted(method.getReturnType(), value));
   }
 
-  /** Runs a test on two software devices; throws what it throws. */
+  /** Runs a test on the devices of this environment; throws what it throws. */
   void run(String test) throws Exception {
     Class<?> run = loader.loadClass(NamedTest.class.getName());
     ((Callable<?>) run.getDeclaredConstructor(String.class).newInstance(test)).call();

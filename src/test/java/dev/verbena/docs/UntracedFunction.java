@@ -1,6 +1,9 @@
 package dev.verbena.docs;
 
+import dev.verbena.lab.Gaps;
+import dev.verbena.testing.Environment;
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -26,5 +29,20 @@ record UntracedFunction(String name, String test, String method) {
   /** Whether neither C nor Java needs a device. */
   boolean isInJava() {
     return test.equals("Java");
+  }
+
+  /** Whether an environment runs the test. */
+  boolean runsOn(Environment environment) {
+    try {
+      Method method = new NamedTest(test).method().orElseThrow();
+      return Gaps.runs(environment, method.getDeclaringClass(), method);
+    } catch (ClassNotFoundException e) {
+      throw new IllegalStateException(test, e);
+    }
+  }
+
+  /** Whether a guest runs the test, on a kernel. */
+  boolean runsInAGuest() {
+    return Environment.GUESTS.stream().anyMatch(this::runsOn);
   }
 }

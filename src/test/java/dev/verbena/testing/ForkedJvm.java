@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.JarURLConnection;
 import java.net.URISyntaxException;
 import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -51,13 +52,16 @@ public final class ForkedJvm {
 
   /** Puts the jar that a class comes from on the class path. */
   public ForkedJvm withJarOf(Class<?> type) {
+    jars.add(pathOf(type.getProtectionDomain().getCodeSource().getLocation()));
+    return this;
+  }
+
+  private static String pathOf(URL place) {
     try {
-      URL jar = type.getProtectionDomain().getCodeSource().getLocation();
-      jars.add(Path.of(jar.toURI()).toString());
+      return Path.of(place.toURI()).toString();
     } catch (URISyntaxException e) {
       throw new AssertionError(e);
     }
-    return this;
   }
 
   /** Takes classes of the library from a folder, if they are there. */
@@ -99,6 +103,10 @@ public final class ForkedJvm {
       path.addAll(jars);
       if (overlay != null) {
         path.addFirst(overlay.toString());
+      }
+      if (ForkedJvm.class.getClassLoader() instanceof URLClassLoader changed) {
+        // The library with a change, for this test alone: first of all the change.
+        path.addFirst(pathOf(changed.getURLs()[0]));
       }
       command.addAll(List.of("-cp", String.join(File.pathSeparator, path), main.getName()));
     }

@@ -1,11 +1,15 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
 import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
@@ -16,11 +20,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.function.ToLongFunction;
 
 /** Completion queues with timestamps, and with fewer events than completions. */
 @On(
-    value = SOFTWARE,
-    reason = "Soft-RoCE has neither timestamps nor moderation, nor has the emulated NIC")
+    value = {SOFTWARE, MLX5},
+    reason = "Soft-RoCE has neither timestamps nor moderation")
 class CompletionOptionsTest {
   private static SendList message(Pair pair) {
     SendList list = new SendList(1, 1);
@@ -42,7 +49,7 @@ class CompletionOptionsTest {
         long before = pair.b.context.rawClock();
         pair.a.run(message(pair));
         long[] completed = {0};
-        Await.until("a receive", () -> timestamp(queue, completed));
+        Await.until("a receive", () -> isRead(queue, CompletionCursor::timestamp, completed));
         long after = pair.b.context.rawClock();
         assertTrue(before <= completed[0], before + " " + completed[0]);
         assertTrue(completed[0] <= after, completed[0] + " " + after);
@@ -50,13 +57,15 @@ class CompletionOptionsTest {
     }
   }
 
-  private static boolean timestamp(ExtendedCompletionQueue queue, long[] timestamp) {
+  /** Polls once, and reads a value of the completion if there is one. */
+  private static boolean isRead(
+      ExtendedCompletionQueue queue, ToLongFunction<CompletionCursor> read, long[] value) {
     try (CompletionCursor cursor = queue.startPolling()) {
       if (!cursor.next()) {
         return false;
       }
       assertTrue(cursor.isSuccess());
-      timestamp[0] = cursor.timestamp();
+      value[0] = read.applyAsLong(cursor);
       return true;
     }
   }
@@ -95,6 +104,43 @@ class CompletionOptionsTest {
   }
 
   @DeviceTest
+  void eventOfAModeratedQueueWaitsForThePeriod() throws Exception {
+    Duration period = Duration.of(4000, ChronoUnit.MICROS);
+    try (Pair pair = new Pair()) {
+      CompletionChannel channel = pair.b.context.createCompletionChannel();
+      CompletionQueue queue = pair.b.context.completionQueue(64).channel(channel).create();
+      queue.moderate(16, period);
+      pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
+      pair.b.queuePair = pair.b.builder(QueuePairType.RC).completions(queue).create();
+      pair.connect();
+      pair.b.receive(1);
+      queue.requestNotification();
+      long before = System.nanoTime();
+      pair.a.run(message(pair));
+      assertSame(queue, channel.take());
+      long nanos = System.nanoTime() - before;
+      assertTrue(nanos >= period.toNanos(), () -> nanos + " ns");
+    }
+  }
+
+  @DeviceTest
+  @On(value = MLX5, reason = "the software device has any period")
+  void periodBeyondThatOfTheDeviceThrows() {
+    try (Context context = Rig.a().open();
+        CompletionQueue queue = context.createCompletionQueue(4)) {
+      Duration most =
+          Duration.of(
+              context.deviceAttributes().completionModeration().maxPeriodMicros(),
+              ChronoUnit.MICROS);
+      queue.moderate(1, most);
+      VerbsException e =
+          assertThrows(VerbsException.class, () -> queue.moderate(1, most.plusNanos(1000)));
+      assertEquals(Errno.EINVAL, e.errno());
+    }
+  }
+
+  @DeviceTest
+  @On(value = SOFTWARE, reason = "mlx5 moderates by a count and a period together")
   void moderatedQueueRaisesOneEventForSeveralCompletions() throws Exception {
     try (Pair pair = new Pair()) {
       CompletionChannel channel = pair.b.context.createCompletionChannel();

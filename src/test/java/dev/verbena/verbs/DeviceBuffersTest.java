@@ -283,6 +283,23 @@ class DeviceBuffersTest {
   }
 
   @DeviceTest
+  void peersReadWhatIsCopiedToDeviceMemory() {
+    try (Pair pair = Pair.connected(QueuePairType.RC);
+        Arena arena = Arena.ofConfined()) {
+      DeviceMemory memory = Rig.orSkip(() -> DeviceMemory.allocate(pair.b.context, 4096));
+      MemoryRegion region =
+          memory.register(
+              pair.b.domain, 1024, 1024, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ);
+      memory.write(1024 + 8, arena.allocateFrom("to the peer"));
+      SendList list = new SendList(1, 1);
+      list.read(0).local(pair.a.memory, 0, 64).remote(region.start() + 8, region.rkey());
+      list.signaled(0);
+      pair.a.run(list);
+      assertEquals("to the peer", pair.a.memory.memory().getString(0));
+    }
+  }
+
+  @DeviceTest
   void deviceMemoryIsLimited() {
     try (Context context = Rig.a().open()) {
       Rig.orSkip(() -> DeviceMemory.allocate(context, 64)).close();

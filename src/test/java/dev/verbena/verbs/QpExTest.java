@@ -16,6 +16,7 @@ import dev.verbena.testing.Needs;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionField;
 import dev.verbena.values.CompletionFlag;
 import dev.verbena.values.CompletionOpcode;
 import dev.verbena.values.CompletionStatus;
@@ -164,6 +165,38 @@ class QpExTest {
       Posting write = pair.a.queuePair.startPosting();
       write.write(pair.b.memory.start(), rkey).signaled().local(pair.a.memory, 0, 8);
       run(pair.a, write, CompletionStatus.REM_ACCESS_ERR);
+    }
+  }
+
+  @DeviceTest
+  void cursorReadsTheKeyThatASendInvalidated() {
+    try (Pair pair = new Pair()) {
+      ExtendedCompletionQueue received =
+          pair.b.context.completionQueue(16).createExtended(CompletionField.IMM);
+      SendOperation[] operations = {SendOperation.SEND_WITH_INV, SendOperation.BIND_MW};
+      pair.a.queuePair = pair.a.builder(QueuePairType.RC).sendOperations(operations).create();
+      pair.b.queuePair =
+          pair.b
+              .builder(QueuePairType.RC)
+              .receiveCompletions(received)
+              .sendOperations(operations)
+              .create();
+      pair.connect();
+      int rkey = bind(pair.b, pair.b.page(bindable()).register(), AccessFlag.REMOTE_WRITE);
+      pair.b.receive(1);
+      PostingRequest posting = pair.a.queuePair.startPosting().sendWithInvalidate(rkey).signaled();
+      run(pair.a, posting.local(pair.a.memory, 0, 8));
+      int[] key = {0};
+      Await.until(
+          "a receive",
+          () -> {
+            try (CompletionCursor cursor = received.startPolling()) {
+              boolean found = cursor.next();
+              key[0] = found ? cursor.invalidatedKey() : 0;
+              return found;
+            }
+          });
+      assertEquals(rkey, key[0]);
     }
   }
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.VerbsException;
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
@@ -35,26 +36,28 @@ class QueuePairOptionsTest {
   }
 
   @DeviceTest
-  @On(value = SOFTWARE, reason = "ibv_set_ece fails on the emulated NIC")
   void endsAgreeOnOptionsOfTheConnection() {
     try (Pair pair = new Pair(QueuePairType.RC)) {
       EnhancedConnectionEstablishment offered = Rig.orSkip(pair.a.queuePair::enhancedConnection);
       EnhancedConnectionEstablishment more =
           new EnhancedConnectionEstablishment(offered.vendor(), offered.options() | 0x10);
       pair.b.queuePair.enhancedConnection(more);
+      QueuePairAddress addressOfB = pair.b.queuePair.localAddress();
+      pair.b.queuePair.connect(pair.a.queuePair.localAddress());
       EnhancedConnectionEstablishment agreed = pair.b.queuePair.enhancedConnection();
       assertEquals(offered, agreed, "what both ends know");
       EnhancedConnectionEstablishment foreign =
           new EnhancedConnectionEstablishment(offered.vendor() ^ 1, 1);
       assertThrows(VerbsException.class, () -> pair.a.queuePair.enhancedConnection(foreign));
       pair.a.queuePair.enhancedConnection(agreed);
-      pair.connect();
+      pair.a.queuePair.connect(addressOfB);
+      assertEquals(agreed, pair.a.queuePair.enhancedConnection());
       transfer(pair);
     }
   }
 
   @DeviceTest
-  @On(value = SOFTWARE, reason = "the emulated NIC limits the rate of raw packets alone")
+  @On(value = SOFTWARE, reason = "mlx5 limits the rate of raw packets alone: RawPacketTest")
   void ratesAreLimitedWithinTheRangeOfTheDevice() {
     try (Pair pair = Pair.connected(QueuePairType.RC)) {
       QueuePair queuePair = pair.a.queuePair;

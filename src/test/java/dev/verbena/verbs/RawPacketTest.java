@@ -139,7 +139,6 @@ class RawPacketTest extends RawEndsFixture {
   }
 
   @DeviceTest
-  @On(value = SOFTWARE, reason = "the emulated NIC has no counters of rules")
   void ruleOfHigherPriorityDropsAndCounts() {
     FlowCounters counters = FlowCounters.on(b.context);
     counters.attach(FlowCounters.Counted.BYTES, 0);
@@ -158,7 +157,24 @@ class RawPacketTest extends RawEndsFixture {
   }
 
   @DeviceTest
-  @On(value = SOFTWARE, reason = "the emulated NIC computes no checksums")
+  @On(value = MLX5, reason = "the software device sends packets at any rate")
+  void packetsAreSentAtTheirRate() {
+    QueuePair queuePair = a.queuePair;
+    queuePair.limitRate(RateLimit.ofKilobitsPerSecond(1000));
+    long before = System.nanoTime();
+    for (int i = 0; i < 3; i++) {
+      a.send(Frames.udp(Frames.MAC, 1, 2, 3, 4, 1000));
+    }
+    long nanos = System.nanoTime() - before;
+    assertTrue(
+        nanos >= 2 * 8_000_000L, () -> "two frames take 8 ms each, before the third: " + nanos);
+    long most = a.context.deviceAttributes().packetPacing().maxRate();
+    RateLimit tooFast = RateLimit.ofKilobitsPerSecond(most + 1);
+    VerbsException e = assertThrows(VerbsException.class, () -> queuePair.limitRate(tooFast));
+    assertEquals(Errno.EINVAL, e.errno());
+  }
+
+  @DeviceTest
   void checksumsAreFilledInAndVerified() throws Exception {
     b.receive(4);
     b.rule().type(FlowType.SNIFFER).create();
@@ -182,7 +198,6 @@ class RawPacketTest extends RawEndsFixture {
   }
 
   @DeviceTest
-  @On(value = SOFTWARE, reason = "the emulated NIC strips no tags")
   void tagIsStrippedAndCheckSequenceKept() {
     try (RawEnd other =
         new RawEnd(
@@ -204,7 +219,6 @@ class RawPacketTest extends RawEndsFixture {
   }
 
   @DeviceTest
-  @On(value = SOFTWARE, reason = "the emulated NIC segments nothing")
   void tcpIsSegmented() {
     byte[] whole = Frames.tcp(Frames.MAC, Frames.HERE, Frames.THERE, 3000, 80, 2500);
     int header = whole.length - 2500;
@@ -216,6 +230,7 @@ class RawPacketTest extends RawEndsFixture {
       sends
           .tso(0, MemorySegment.ofArray(Arrays.copyOf(whole, header)), 1000)
           .local(sender.region, 0, 2500)
+          .checksum()
           .signaled();
       sender.post(sends);
       List<RawEnd.Arrived> segments = b.arrived(3);
@@ -290,9 +305,36 @@ class RawPacketTest extends RawEndsFixture {
   }
 
   @DeviceTest
-  @On(value = SOFTWARE, reason = "the emulated NIC has no counters of rules")
+  void postingsAreSegmentedToo() {
+    byte[] whole = Frames.tcp(Frames.MAC, Frames.HERE, Frames.THERE, 3000, 80, 1500);
+    int header = whole.length - 1500;
+    try (RawEnd sender =
+        new RawEnd(
+            Rig.a(), builder -> builder.maxTsoHeader(header).sendOperations(SendOperation.TSO))) {
+      b.receive(2);
+      b.rule().match(FlowMatch.tcp().destination(80)).create();
+      sender.memory.asSlice(0, 1500).copyFrom(MemorySegment.ofArray(whole).asSlice(header));
+      Posting posting = sender.queuePair.startPosting();
+      posting
+          .tso(MemorySegment.ofArray(Arrays.copyOf(whole, header)), 1000)
+          .checksum()
+          .signaled()
+          .local(sender.region, 0, 1500);
+      assertEquals(1, posting.complete());
+      List<RawEnd.Arrived> segments = b.arrived(2);
+      assertEquals(
+          List.of(header + 1000, header + 500),
+          segments.stream().map(s -> s.bytes().length).toList());
+      assertArrayEquals(
+          Arrays.copyOfRange(whole, header + 1000, whole.length),
+          Arrays.copyOfRange(segments.getLast().bytes(), header, header + 500));
+    }
+  }
+
+  @DeviceTest
   void rulesAreClosedBeforeTheirQueuePair() {
     FlowCounters counters = FlowCounters.on(b.context);
+    counters.attach(FlowCounters.Counted.PACKETS, 0);
     FlowRule plain = b.rule().create();
     FlowRule counted = b.rule().match(toPort(4000)).count(counters).create();
     b.queuePair.close();

@@ -158,7 +158,6 @@ class SpreadingTest extends RawEndsFixture {
   }
 
   @DeviceTest
-  @On(value = SOFTWARE, reason = "the emulated NIC strips no tags")
   void tagsAreStrippedWhileTheQueueIsUsed() {
     FlowRule.on(spreading(), 1).type(FlowType.SNIFFER).create();
     receive(0, 2);

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import static dev.verbena.testing.DeviceKind.MLX5;
 import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
@@ -23,7 +24,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
 /** Tag matching between two devices, as rdma-core's Documentation/tag_matching.md defines it. */
-@On(value = SOFTWARE, reason = "Soft-RoCE and the emulated NIC have no tag matching")
+@On(
+    value = {SOFTWARE, MLX5},
+    reason = "Soft-RoCE has no tag matching")
 class TagMatchingDeviceTest {
   private static final int NO_TAG = 0;
   private static final int EAGER = 3;
@@ -193,9 +196,12 @@ class TagMatchingDeviceTest {
     post(2, 8192);
     send(EAGER, 1, 0, 10);
     Seen unexpected = next();
-    assertEquals(CompletionOpcode.RECV, unexpected.opcode());
+    // libmlx5 says that it was received by its tag, and asks to synchronize after thousands alone.
+    assertEquals(
+        Rig.isSoftware() ? CompletionOpcode.RECV : CompletionOpcode.TM_RECV, unexpected.opcode());
     assertEquals(26, unexpected.length(), "with its header");
-    assertEquals(Set.of(CompletionFlag.TM_SYNC_REQ), unexpected.flags());
+    assertEquals(
+        Rig.isSoftware() ? Set.of(CompletionFlag.TM_SYNC_REQ) : Set.of(), unexpected.flags());
     assertReceived(0, 16, 10);
     add(1, -1, 9, 16384, 0);
     send(EAGER, 1, 0, 20);
@@ -224,11 +230,14 @@ class TagMatchingDeviceTest {
   void deletedTagMatchesNothingAndConsumedTagIsGone() {
     int handle = add(1, -1, 9, 0, 0);
     send(EAGER, 1, 0, 1);
-    assertEquals(9, next().id());
     TagOperations delete = new TagOperations(1, 0);
     delete.delete(0, handle);
+    delete.signaled(0, 70);
     assertEquals(1, queue.post(delete));
-    assertEquals(CompletionStatus.TM_ERR, next().status(), "consumed");
+    assertEquals(9, next().id());
+    Seen refused = next();
+    assertEquals(70, refused.id());
+    assertEquals(CompletionStatus.TM_ERR, refused.status(), "consumed");
     int other = add(1, -1, 9, 0, 0);
     delete.delete(0, other);
     delete.signaled(0, 71);
@@ -236,7 +245,7 @@ class TagMatchingDeviceTest {
     assertEquals(71, next().id());
     post(1, 0);
     send(EAGER, 1, 0, 1);
-    assertEquals(CompletionOpcode.RECV, next().opcode());
+    assertEquals(1, next().id(), "the plain receive");
   }
 
   @DeviceTest

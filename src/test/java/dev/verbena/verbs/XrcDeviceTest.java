@@ -16,6 +16,7 @@ import dev.verbena.values.CompletionField;
 import dev.verbena.values.CompletionFlag;
 import dev.verbena.values.CompletionOpcode;
 import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.QueuePairState;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.values.SendOperation;
 import dev.verbena.values.XrcDomainFlag;
@@ -24,6 +25,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -32,6 +35,9 @@ import org.junit.jupiter.api.io.TempDir;
     value = {SOFTWARE, MLX5},
     reason = "Soft-RoCE has no XRC")
 class XrcDeviceTest {
+  /** Closing what {@code ibv_open_qp} returned crashes in {@code mlx5_free_db} of libmlx5. */
+  private static final List<Context> NEVER_CLOSED = new ArrayList<>();
+
   @DeviceTest
   void messagesGoToTheSharedReceiveQueueThatTheyName() {
     try (Pair pair = new Pair()) {
@@ -56,6 +62,58 @@ class XrcDeviceTest {
       pair.a.run(message(pair, one.number()));
       Pair.completion(first, CompletionStatus.SUCCESS);
       assertEquals("for the first", pair.b.memory.memory().getString(0));
+    }
+  }
+
+  @DeviceTest
+  void extendedPostingsNameTheQueueToo() {
+    try (Pair pair = new Pair()) {
+      XrcDomain domain = Rig.orSkip(() -> XrcDomain.open(pair.b.context));
+      SharedReceiveQueue queue =
+          SharedReceiveQueue.builder(pair.b.domain, 4).xrc(domain, pair.b.completionQueue).create();
+      pair.a.queuePair =
+          pair.a.builder(QueuePairType.XRC_SEND).sendOperations(SendOperation.SEND).create();
+      pair.b.queuePair = QueuePair.builder(domain).create();
+      pair.connect();
+      ReceiveList receive = new ReceiveList(1, 1);
+      receive.local(0, pair.b.memory, 0, 64);
+      assertEquals(1, queue.post(receive));
+      pair.a.memory.memory().setString(0, "named");
+      Posting posting = pair.a.queuePair.startPosting();
+      posting.send().sharedReceiveQueue(queue.number()).signaled().local(pair.a.memory, 0, 64);
+      assertEquals(1, posting.complete());
+      pair.a.completion(CompletionStatus.SUCCESS);
+      pair.b.completion(CompletionStatus.SUCCESS);
+      assertEquals("named", pair.b.memory.memory().getString(0));
+    }
+  }
+
+  @DeviceTest
+  @On(value = MLX5, reason = "the software device opens no queue pair again")
+  void receivingEndIsOpenedAgainByItsNumber(@TempDir Path directory) throws IOException {
+    Path file = Files.createTempFile(directory, "xrc", null);
+    Context other = Rig.b().open();
+    NEVER_CLOSED.add(other);
+    try (Pair pair = new Pair()) {
+      XrcDomain domain = XrcDomain.open(pair.b.context, file, XrcDomainFlag.CREAT);
+      SharedReceiveQueue queue =
+          SharedReceiveQueue.builder(pair.b.domain, 4).xrc(domain, pair.b.completionQueue).create();
+      connect(pair, domain);
+      int number = pair.b.queuePair.number();
+      try (XrcDomain wrong = XrcDomain.open(other)) {
+        assertEquals(Errno.EINVAL, errno(() -> QueuePair.open(wrong, number)));
+      }
+      XrcDomain same = XrcDomain.open(other, file);
+      QueuePair again = QueuePair.open(same, number);
+      assertEquals(number, again.number());
+      assertEquals(QueuePairState.RTS, again.query().state());
+      pair.b.queuePair.close();
+      ReceiveList receive = new ReceiveList(1, 1);
+      receive.local(0, pair.b.memory, 0, 64);
+      assertEquals(1, queue.post(receive));
+      pair.a.run(message(pair, queue.number()));
+      pair.b.completion(CompletionStatus.SUCCESS);
+      assertEquals(Errno.EINVAL, errno(() -> QueuePair.open(same, number + 1)));
     }
   }
 
