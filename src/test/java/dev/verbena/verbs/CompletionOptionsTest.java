@@ -113,13 +113,16 @@ class CompletionOptionsTest {
       pair.a.queuePair = pair.a.builder(QueuePairType.RC).create();
       pair.b.queuePair = pair.b.builder(QueuePairType.RC).completions(queue).create();
       pair.connect();
-      pair.b.receive(1);
-      queue.requestNotification();
-      long before = System.nanoTime();
-      pair.a.run(message(pair));
-      assertSame(queue, channel.take());
-      long nanos = System.nanoTime() - before;
-      assertTrue(nanos >= period.toNanos(), () -> nanos + " ns");
+      for (int i = 0; i < 20; i++) { // The first takes longer in any case.
+        pair.b.receive(i);
+        queue.requestNotification();
+        long before = System.nanoTime();
+        pair.a.run(message(pair));
+        assertSame(queue, channel.take());
+        long nanos = System.nanoTime() - before;
+        assertTrue(nanos >= period.toNanos(), () -> nanos + " ns");
+        assertEquals(1, queue.poll(new Completions(2)));
+      }
     }
   }
 

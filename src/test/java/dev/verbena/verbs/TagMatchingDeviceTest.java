@@ -131,12 +131,17 @@ class TagMatchingDeviceTest {
     assertEquals(1, queue.post(list));
   }
 
+  /** Adds a tagged buffer, and waits until it is in the list. */
   private int add(long tag, long mask, long id, long offset, int unexpected) {
     TagOperations operations = new TagOperations(1, 1);
     operations.add(0, tag, mask, id);
     operations.local(0, target, offset, 8192);
     operations.unexpected(0, unexpected);
+    operations.signaled(0, 60);
     assertEquals(1, queue.post(operations));
+    Seen added = next();
+    assertEquals(CompletionOpcode.TM_ADD, added.opcode());
+    assertEquals(60, added.id());
     return operations.handle(0);
   }
 
