@@ -10,6 +10,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Environment;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionStatus;
@@ -106,10 +107,13 @@ class SrdCountersTest {
     assertEquals(1, to.post(receives));
   }
 
+  /** The emulated NIC counts before it completes; which is first on an EFA is not published. */
   private static void assertCounts(long successes, long errors, CompletionCounter counter) {
-    Await.until(
-        () -> successes + " and " + errors + ": " + counter.value() + " and " + counter.errors(),
-        () -> counter.value() == successes && counter.errors() == errors);
+    if (Environment.current() != Environment.EFA) {
+      Await.until("the count", () -> counter.value() + counter.errors() == successes + errors);
+    }
+    assertEquals(successes, counter.value());
+    assertEquals(errors, counter.errors());
   }
 
   @DeviceTest
