@@ -74,7 +74,8 @@ public final class ConnectionException extends RdmaException {
   /**
    * {@return whether another connection may succeed: true if the peer cannot be reached, has no
    * listener, refuses for lack of resources, or has ended the connection, and if the device is
-   * removed; false if the program of the peer rejects the connection, or does not accept its parameters}
+   * removed; false if the program of the peer rejects the connection, or does not accept its
+   * parameters}
    */
   @Override
   public boolean isTransient() {

@@ -17,11 +17,10 @@ import dev.verbena.testing.Rig;
 import dev.verbena.values.CompletionField;
 import dev.verbena.values.QueuePairType;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.function.ToLongFunction;
 
 /** Completion queues with timestamps, and with fewer events than completions. */
