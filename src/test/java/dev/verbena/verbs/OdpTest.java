@@ -305,6 +305,7 @@ class OdpTest {
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
   @On(value = SOFTWARE, reason = NO_IMPLICIT)
   void theWholeAddressSpaceIsOneRegion() {
     try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV);
@@ -327,6 +328,7 @@ class OdpTest {
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
   @On(value = SOFTWARE, reason = NO_IMPLICIT)
   void partsOfTheWholeAddressSpaceArePrefetched() {
     try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV);
@@ -344,6 +346,7 @@ class OdpTest {
 
   /** {@code registerAddressSpace} calls {@code ibv_reg_mr}. */
   @DeviceTest
+  @Needs(ONE_KIND)
   @On(value = SOFTWARE, reason = NO_IMPLICIT)
   void theExtendedFunctionRegistersTheWholeAddressSpace() {
     try (Pair pair = rc(OdpOperation.SEND, OdpOperation.RECV);
@@ -362,6 +365,7 @@ class OdpTest {
   }
 
   @DeviceTest
+  @Needs(ONE_KIND)
   @On(value = SOFTWARE, reason = "Soft-RoCE has no XRC")
   void carriesMessagesOfExtendedReliableConnections() {
     try (Pair pair =
