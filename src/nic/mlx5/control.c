@@ -313,6 +313,7 @@ static int create_qp(struct context *context, struct ib_uverbs_ioctl_hdr *header
   struct ib_uverbs_attr *domain = attribute(header, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE);
   struct ib_uverbs_attr *srq = attribute(header, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE);
   struct ib_uverbs_attr *table = attribute(header, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE);
+  uint32_t flags = value(header, UVERBS_ATTR_CREATE_QP_FLAGS);
   struct ib_uverbs_ex_create_qp in = {
       .user_handle = value(header, UVERBS_ATTR_CREATE_QP_USER_HANDLE),
       .pd_handle = domain ? domain->data : value(header, UVERBS_ATTR_CREATE_QP_PD_HANDLE),
@@ -321,7 +322,8 @@ static int create_qp(struct context *context, struct ib_uverbs_ioctl_hdr *header
       .srq_handle = srq ? srq->data : 0,
       .is_srq = srq != NULL,
       .qp_type = value(header, UVERBS_ATTR_CREATE_QP_TYPE),
-      .sq_sig_all = value(header, UVERBS_ATTR_CREATE_QP_FLAGS) & IB_UVERBS_QP_CREATE_SQ_SIG_ALL,
+      .sq_sig_all = flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL ? 1 : 0,
+      .create_flags = flags & ~(uint32_t)IB_UVERBS_QP_CREATE_SQ_SIG_ALL,
   };
   if (!cap || cap->len < sizeof(struct ib_uverbs_qp_cap)) {
     return EINVAL;

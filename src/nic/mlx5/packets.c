@@ -129,7 +129,8 @@ static int read_specs(struct context *context, struct flow *flow, const struct i
     }
     if (at + sizeof(struct ib_uverbs_flow_spec_action_handle) <= end && header->type == SPEC_ACTION) {
       uint32_t handle = ((const struct ib_uverbs_flow_spec_action_handle *)header)->handle;
-      if (flow->action || !(flow->action = find(context, ACTION, handle))) {
+      if (header->size != sizeof(struct ib_uverbs_flow_spec_action_handle) || flow->action ||
+          !(flow->action = find(context, ACTION, handle))) {
         return EINVAL;
       }
       at += header->size;
