@@ -14,11 +14,9 @@ import dev.verbena.address.Gid;
 import dev.verbena.address.GlobalRoute;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
-import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
-import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionField;
 import dev.verbena.values.CompletionFlag;
 import dev.verbena.values.CompletionOpcode;
@@ -34,9 +32,6 @@ import dev.verbena.verbs.CompletionCursor;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Device;
-import dev.verbena.verbs.DmaBuf;
-import dev.verbena.verbs.MemoryRegion;
-import dev.verbena.verbs.MemoryRegistration;
 import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.PostingRequest;
 import dev.verbena.verbs.QueuePair;
@@ -198,49 +193,6 @@ class SrdTest {
     post(reads);
     a.expect(CompletionStatus.SUCCESS);
     assertEquals("read", a.memory.memory().getString(128));
-  }
-
-  /** The emulated NIC takes a file in memory for a buffer of another device. */
-  @DeviceTest
-  @On(EFA)
-  void aPartOfADmaBufferIsWrittenAndRead() {
-    try (DmaBuf buffer = DmaBuf.of(Descriptors.memoryFile(3 * 4096))) {
-      MemoryRegion part =
-          b.domain
-              .dmaBuf(buffer, 4096 + 64, 4096)
-              .start(0x7000_0000L + 64)
-              .access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE)
-              .register();
-      MemoryRegion whole =
-          b.domain.dmaBuf(buffer, 0, 8192).access(AccessFlag.REMOTE_READ).register();
-      a.memory.memory().setString(0, "to the buffer");
-      SendList list = list(1);
-      list.write(0)
-          .local(a.memory, 0, 64)
-          .remote(part.start() + 8, part.rkey())
-          .to(toB, b.queuePair.number(), qkey());
-      post(list);
-      a.expect(CompletionStatus.SUCCESS);
-      list.read(0)
-          .local(a.memory, 64, 64)
-          .remote(whole.start() + 4096 + 72, whole.rkey())
-          .to(toB, b.queuePair.number(), qkey());
-      post(list);
-      a.expect(CompletionStatus.SUCCESS);
-      assertEquals("to the buffer", a.memory.memory().getString(64));
-      part.close();
-      list.write(0)
-          .local(a.memory, 0, 64)
-          .remote(0x7000_0000L + 72, part.rkey())
-          .to(toB, b.queuePair.number(), qkey());
-      post(list);
-      a.expect(CompletionStatus.REM_ACCESS_ERR);
-      MemoryRegistration outside = b.domain.dmaBuf(buffer, 8192, 8192);
-      assertEquals(Errno.EINVAL, assertThrows(VerbsException.class, outside::register).errno());
-      MemoryRegistration atomic =
-          b.domain.dmaBuf(buffer, 0, 64).access(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_ATOMIC);
-      assertTrue(assertThrows(VerbsException.class, atomic::register).isUnsupported());
-    }
   }
 
   @DeviceTest

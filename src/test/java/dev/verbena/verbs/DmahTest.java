@@ -17,6 +17,7 @@ import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairType;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -120,6 +121,34 @@ class DmahTest extends FakeDeviceFixture {
       assertFalse(part.isOpen(), "closed before its handle");
       handle.close();
       assertFalse(page.isOpen());
+    }
+  }
+
+  @DeviceTest
+  @On(MLX5)
+  void messagesAndAtomicsUseMemoryThatIsRegisteredWithAHandle() {
+    try (Pair pair = Pair.connected(QueuePairType.RC)) {
+      DmaHandle handle =
+          Rig.orSkip(() -> DmaHandle.builder(pair.b.context).processingHint(1).create());
+      MemoryRegion page =
+          pair.b
+              .page(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC)
+              .dmaHandle(handle)
+              .register();
+      pair.a.memory.memory().setString(0, "of the peer");
+      page.memory().set(ValueLayout.JAVA_LONG, 64, 40);
+      pair.b.receive(1, page);
+      SendList list = new SendList(2, 1);
+      list.send(0).local(pair.a.memory, 0, 16);
+      list.fetchAndAdd(1, 2)
+          .local(pair.a.memory, 64, 8)
+          .remote(page.start() + 64, page.rkey())
+          .signaled();
+      pair.a.run(list);
+      assertEquals(16, pair.b.completion(CompletionStatus.SUCCESS).byteLength(0));
+      assertEquals("of the peer", page.memory().getString(0));
+      assertEquals(40, pair.a.memory.memory().get(ValueLayout.JAVA_LONG, 64));
+      assertEquals(42, page.memory().get(ValueLayout.JAVA_LONG, 64));
     }
   }
 
