@@ -127,6 +127,7 @@ struct mkey *register_dma_buffer(struct object *pd, int file, uint64_t offset, u
   struct stat status;
   if (region) {
     region->file = fstat(file, &status) ? 0 : status.st_ino;
+    region->file_system = region->file ? status.st_dev : 0;
     region->mapping = mapping;
     region->mapping_length = mapped;
   } else if (mapping) {
@@ -142,7 +143,8 @@ void revoke_dma_buffer(int file) {
     return;
   }
   for (size_t i = 0; i < sizeof mkeys / sizeof *mkeys; i++) {
-    if (mkeys[i] && mkeys[i]->mapping && mkeys[i]->file == revoked.st_ino) {
+    if (mkeys[i] && mkeys[i]->mapping && mkeys[i]->file == revoked.st_ino &&
+        mkeys[i]->file_system == revoked.st_dev) {
       mkeys[i]->free = true;
     }
   }

@@ -684,8 +684,12 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
 }
 
 EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset) {
-  if (context_of(fd)) {
-    return type->map(context_of(fd), length, protection, offset);
+  lock();
+  struct context *context = context_of(fd);
+  void *mapped = context ? type->map(context, length, protection, offset) : NULL;
+  unlock();
+  if (context) {
+    return mapped;
   }
   return (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
 }

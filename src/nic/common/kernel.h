@@ -120,6 +120,7 @@ struct mkey {
   struct object *hint;   // the DMA handle
   void *mapping;         // of a DMA buffer
   ino_t file;            // and its file
+  dev_t file_system;
   size_t mapping_length;
 };
 

@@ -68,6 +68,9 @@ void copy(struct pieces *to, uint64_t skip, const struct pieces *from) {
 
 // Whether pages can be pinned: mapped, and writable if need be.
 int pin(uint64_t start, uint64_t length, bool writes) {
+  if (start + length < start) {
+    return EINVAL;
+  }
   FILE *maps = fopen("/proc/self/maps", "re");
   uint64_t at = start, from, to;
   char rights[8];

@@ -555,7 +555,7 @@ static int destroy_object(struct object *object, bool closing) {
 
 // --- ioctl ---
 
-enum { DRIVER_NAMESPACE = 1 << 12, METHOD_MR_QUERY = DRIVER_NAMESPACE };
+enum { METHOD_MR_QUERY = DRIVER_NAMESPACE };
 enum { METHOD_PORT_SPEED = 7, ATTR_PORT_NUMBER = 0, ATTR_PORT_SPEED = 1 }; // of the device, in headers of rdma-core 62
 // In those of rdma-core 65.
 enum { METHOD_COUNTER_CAPS = 8, OBJECT_COUNTER = 19, METHOD_QP_ATTACH_COUNTER = 2 };

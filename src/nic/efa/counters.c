@@ -8,7 +8,6 @@
 
 // --- <rdma/ib_user_ioctl_cmds.h> and <rdma/ib_user_ioctl_verbs.h> of rdma-core 65 ---
 
-enum { DRIVER_NAMESPACE = 1 << 12 };
 enum { CREATE_HANDLE = 0, CREATE_SUCCESSES = DRIVER_NAMESPACE, CREATE_ERRORS };
 enum { DESTROY_HANDLE = 0 };
 enum { MODIFY_HANDLE, MODIFY_ENTRY, MODIFY_OPERATION, MODIFY_VALUE };

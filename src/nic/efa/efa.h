@@ -48,6 +48,9 @@ struct work {
   unsigned tries;
 };
 
+// Where the numbers of a driver's own methods and attributes begin.
+enum { DRIVER_NAMESPACE = 1 << 12 };
+
 // What a completion counter counts, in the order of enum ib_uverbs_qp_attach_comp_cntr_op.
 enum counted {
   COUNT_SEND,

@@ -884,8 +884,13 @@ static int new_srq(struct call *call, uint64_t user_handle, struct object *pd, u
   if (type->bounces(call->context)) {
     return EOPNOTSUPP;
   }
+  struct tag *tags = matches_tags ? calloc(MAX_TAGS + 1, sizeof *tags) : NULL;
+  if (matches_tags && !tags) {
+    return ENOMEM;
+  }
   struct srq *srq = new_object(call->context, SRQ, sizeof *srq, user_handle);
   if (!srq) {
+    free(tags);
     return errno;
   }
   uint32_t bytes = 16 + 16 * max_sge, shift = 5;
@@ -907,7 +912,7 @@ static int new_srq(struct call *call, uint64_t user_handle, struct object *pd, u
   use(srq->pd = pd);
   use(srq->xrcd = xrcd);
   use(srq->cq = cq);
-  srq->tags = matches_tags ? calloc(MAX_TAGS + 1, sizeof *srq->tags) : NULL;
+  srq->tags = tags;
   struct ib_uverbs_create_srq_resp out = {
       .srq_handle = srq->object.handle, .max_wr = max_wr, .max_sge = max_sge, .srqn = srq->number};
   answer(call, &out, sizeof out);
@@ -1066,14 +1071,20 @@ static void *map_clock(size_t length) {
                      ? MAP_FAILED
                      : (void *)syscall(SYS_mmap, NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (page == MAP_FAILED) {
+      if (file >= 0) {
+        close(file);
+      }
       return page;
     }
     clock_register.file = file;
     clock_register.time = page;
     tick();
   }
-  return length > PAGE ? MAP_FAILED
-                       : (void *)syscall(SYS_mmap, NULL, length, PROT_READ, MAP_SHARED, clock_register.file, 0);
+  if (length > PAGE) {
+    errno = EINVAL;
+    return MAP_FAILED;
+  }
+  return (void *)syscall(SYS_mmap, NULL, length, PROT_READ, MAP_SHARED, clock_register.file, 0);
 }
 
 // How the time stamps of completions, in nanoseconds, become those of the real-time clock.

@@ -184,7 +184,7 @@ static int alloc_dmah(struct context *context, struct ib_uverbs_ioctl_hdr *heade
   if (cpu) {
     cpu_set_t allowed;
     uint32_t number = cpu->data;
-    if (number >= sysconf(_SC_NPROCESSORS_CONF)) {
+    if (number >= CPU_SETSIZE) {
       return EINVAL;
     }
     if (sched_getaffinity(0, sizeof allowed, &allowed) || !CPU_ISSET(number, &allowed)) {
@@ -385,7 +385,12 @@ static int query_counters(struct context *context, struct ib_uverbs_ioctl_hdr *h
   if (!counters || !buffer || buffer->len % sizeof(uint64_t)) {
     return EINVAL;
   }
-  return read_counters(counters, (uint64_t *)(uintptr_t)buffer->data, buffer->len / sizeof(uint64_t));
+  static uint64_t values[UINT16_MAX / sizeof(uint64_t)]; // guarded by the lock
+  int error = read_counters(counters, values, buffer->len / sizeof(uint64_t));
+  if (!error) {
+    put(header, UVERBS_ATTR_READ_COUNTERS_BUFF, values, buffer->len);
+  }
+  return error;
 }
 
 // --- commands ---

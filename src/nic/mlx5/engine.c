@@ -614,7 +614,10 @@ static bool meet(struct qp *qp) {
     return false;
   }
   char *at = NULL;
-  if (requester && requester->state != ERR && requester->attributes->qp_access_flags & REMOTE_READ) {
+  // Both regions may have been deregistered since.
+  char *target = length ? translate(meeting->target_key, meeting->target, length, LOCAL_WRITE, qp->srq->pd, qp->number) : NULL;
+  if ((target || !length) && requester && requester->state != ERR &&
+      requester->attributes->qp_access_flags & REMOTE_READ) {
     at = translate(be32toh(meeting->where.key), be64toh(meeting->where.address), length, REMOTE_READ, requester->pd,
                    requester->number);
   }
@@ -626,7 +629,7 @@ static bool meet(struct qp *qp) {
     add_bytes(&answer.data, &header, sizeof header);
     add_bytes(&answer.data, &meeting->where, sizeof meeting->where);
     add_bytes(&data, at, length);
-    add_bytes(&into, meeting->into, length);
+    add_bytes(&into, target, length);
     copy(&into, 0, &data);
     if (receive(requester, &answer) == NOT_YET) {
       return false;
@@ -695,7 +698,8 @@ static enum syndrome receive_tagged(struct qp *requester, struct qp *qp, struct 
     qp->meeting = (struct meeting){.waits = true,
                                    .requester = requester->number,
                                    .tag = tag - srq->tags,
-                                   .into = at,
+                                   .target = tag->address,
+                                   .target_key = tag->key,
                                    .header = header,
                                    .where = where};
     return OK;
@@ -1023,7 +1027,7 @@ static void receive_packet(struct qp *queue, const struct message *message, cons
   struct message taken = *message;
   char *frame = message->data.piece[0].at;
   uint32_t length = message->data.length, sequence;
-  if (queue->strips_tag && headers->type > 12) {
+  if (queue->strips_tag && headers->type > 12 && length >= 18) {
     taken.data = (struct pieces){0};
     add_bytes(&taken.data, frame, 12);
     add_bytes(&taken.data, frame + 16, length - 16);

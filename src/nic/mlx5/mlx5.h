@@ -92,7 +92,8 @@ struct meeting {
   bool waits;
   uint32_t requester;
   uint16_t tag;
-  char *into;
+  uint64_t target; // where the data go
+  uint32_t target_key;
   struct tag_header header;
   struct rendezvous where;
 };

@@ -242,6 +242,9 @@ int create_flow(struct call *call) {
   if (!qp || (qp->type != RAW_PACKET && qp->type != UD)) {
     return EINVAL;
   }
+  if (in->flow_attr.flags) { // packets that are sent, and rules that also pass packets on
+    return EOPNOTSUPP;
+  }
   struct flow read = {.type = in->flow_attr.type, .priority = in->flow_attr.priority};
   int error = read.type > SNIFFER ? EOPNOTSUPP : read_specs(call->context, &read, in, call->in_size);
   if (!error && read.action && !matches_index(&read)) {
@@ -250,16 +253,16 @@ int create_flow(struct call *call) {
   if (error) {
     return error == EINVAL ? EINVAL : unknown_call("flow of other kinds of packets or actions%.0u%.0u", 0, 0);
   }
-  error = bind_counters(call, read.counters);
-  if (error) {
-    return error;
-  }
   unsigned i = 0;
   while (i < 64 && flows[i]) {
     i++;
   }
   if (i == 64) {
     return ENOSPC;
+  }
+  error = bind_counters(call, read.counters); // Last: it changes them.
+  if (error) {
+    return error;
   }
   struct flow *flow = new_object(call->context, FLOW, sizeof *flow, 0);
   if (!flow) {

@@ -23,6 +23,8 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
 
   private static final Set<EventType> ENDS =
       EnumSet.of(EventType.DISCONNECTED, EventType.DEVICE_REMOVAL);
+  private static final Set<EventType> ACCEPTED =
+      EnumSet.of(EventType.CONNECT_RESPONSE, EventType.ESTABLISHED);
   private static final Set<EventType> OF_GROUPS =
       EnumSet.of(EventType.MULTICAST_JOIN, EventType.MULTICAST_ERROR);
 
@@ -39,7 +41,7 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
   volatile BooleanSupplier outstanding = () -> false;
 
   /** Accessed by the thread that reads the channel. */
-  private boolean isEstablished;
+  private boolean isAccepted;
 
   volatile AddressChange addressChange = AddressChange.IGNORE;
   volatile Duration completionTime = Duration.ZERO;
@@ -65,7 +67,7 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
   @Override
   public void accept(Optional<ConnectionEvent> event) {
     event.filter(e -> e.type() == EventType.ADDR_CHANGE).ifPresent(this::logAddressChange);
-    isEstablished |= event.filter(e -> e.type() == EventType.ESTABLISHED).isPresent();
+    isAccepted |= event.filter(e -> ACCEPTED.contains(e.type())).isPresent();
     event
         .filter(this::ends)
         .ifPresent(
@@ -91,7 +93,7 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
   /** A peer that ends before it receives the RTU rejects what is established at this end. */
   private boolean ends(ConnectionEvent event) {
     return ENDS.contains(event.type())
-        || (event.type() == EventType.REJECTED && isEstablished)
+        || (event.type() == EventType.REJECTED && isAccepted)
         || (event.type() == EventType.ADDR_CHANGE && addressChange == AddressChange.END);
   }
 

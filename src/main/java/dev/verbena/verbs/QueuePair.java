@@ -192,7 +192,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   /**
    * Opens an XRC_RECV queue pair that another process created in the domain: {@code ibv_open_qp}.
-   * It is destroyed when the last process closes it. To close it crashes libmlx5 (rdma-core 65).
+   * It is destroyed when its last process closes it. Closing it crashes libmlx5 (rdma-core 65).
    *
    * @param xrcDomain the XRC domain
    * @param number the QPN

@@ -110,4 +110,34 @@ class PeerLeavesTest {
       }
     }
   }
+
+  /** Of a queue pair that librdmacm did not create the program sends the RTU. */
+  @Test
+  @InSimulation
+  @EnabledForJreRange(minVersion = 24)
+  void peerThatEndsBeforeTheProgramSendsTheRtuRejects() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create();
+        Listener listener =
+            hosts.call(() -> Listener.open(new InetSocketAddress(hosts.serverAddress(), 0)))) {
+      InetSocketAddress address = listener.address().orElseThrow();
+      FutureTask<Endpoint> accepting =
+          new FutureTask<>(
+              () -> {
+                Endpoint request = listener.take();
+                var _ = request.id().queues().createQueuePair(QueuePairCapacity.of(4));
+                request.id().accept(ConnectionParameters.DEFAULT, new byte[0]);
+                return request;
+              });
+      Time.daemon().start(accepting);
+      try (Endpoint client =
+          hosts.call(() -> Endpoint.resolve(PortSpace.TCP, null, address, Await.LIMIT))) {
+        var parameters = ConnectionParameters.DEFAULT.withQueuePairNumber(7);
+        ConnectionEvent response = client.connect(parameters, new byte[0], Await.LIMIT);
+        assertEquals(EventType.CONNECT_RESPONSE, response.type());
+        Time.get(accepting, Await.LIMIT.toNanos()).close();
+        var end = client.awaitEnd(Deadline.after(Await.LIMIT));
+        assertEquals(EventType.REJECTED, end.orElseThrow().type());
+      }
+    }
+  }
 }

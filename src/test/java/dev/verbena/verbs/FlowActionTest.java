@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import static dev.verbena.testing.DeviceKind.MLX5;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -174,6 +175,6 @@ class FlowActionTest extends RawEndsFixture {
     assertError(
         Errno.EBUSY, () -> b.context.verbs().ibv_destroy_flow_action(action.segment().address()));
     action.close();
-    assertTrue(!rule.isOpen(), "closed before its action");
+    assertFalse(rule.isOpen(), "closed before its action");
   }
 }

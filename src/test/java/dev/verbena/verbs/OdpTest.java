@@ -4,8 +4,11 @@ import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static dev.verbena.testing.Need.ONE_KIND;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.attributes.OdpCapabilities;
 import dev.verbena.attributes.OdpOperation;
@@ -34,6 +37,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
+import org.junit.jupiter.api.function.Executable;
 import org.opentest4j.TestAbortedException;
 
 /**
@@ -342,6 +346,30 @@ class OdpTest {
         exchange(pair, arena, a, b);
       }
     }
+  }
+
+  @DeviceTest
+  @Needs(ONE_KIND)
+  @On(value = SOFTWARE, reason = NO_IMPLICIT)
+  void theWholeAddressSpaceStartsAtZeroAndIsNotChanged() {
+    int access = rdma_h.IBV_ACCESS_LOCAL_WRITE() | rdma_h.IBV_ACCESS_ON_DEMAND();
+    try (Context context = Rig.a().open()) {
+      ProtectionDomain domain = context.allocateProtectionDomain();
+      Verbs verbs = domain.verbs();
+      long pd = domain.segment().address();
+      assertInvalid(() -> verbs.ibv_reg_mr_iova2(pd, 0, -1, 4096, access));
+      long all = domain.registerAddressSpace(AccessFlag.LOCAL_WRITE).segment().address();
+      int translation = rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION();
+      assertInvalid(() -> verbs.ibv_rereg_mr(all, translation, pd, 0, 4096, access));
+      int rights = rdma_h.IBV_REREG_MR_CHANGE_ACCESS();
+      assertInvalid(() -> verbs.ibv_rereg_mr(all, rights, pd, 0, 0, access));
+      long page = domain.allocateMemory(SIZE).segment().address();
+      assertInvalid(() -> verbs.ibv_rereg_mr(page, translation, pd, 0, -1, access));
+    }
+  }
+
+  private static void assertInvalid(Executable call) {
+    assertEquals(Errno.EINVAL, assertThrows(VerbsException.class, call).errno());
   }
 
   /** {@code registerAddressSpace} calls {@code ibv_reg_mr}. */

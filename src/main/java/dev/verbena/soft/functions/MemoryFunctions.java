@@ -66,10 +66,10 @@ final class MemoryFunctions {
       SoftDomain domain, long address, long length, long start, int access, SoftObject backing) {
     checkAccess(access);
     domain.device.profile.requireAccess(access);
-    boolean isAll = length == -1 && address == 0 && isOnDemand(access);
+    boolean isAll = length == -1 && address == 0 && start == 0 && isOnDemand(access);
     CallFailure.invalidIf(
         length < 0 && !(isAll && domain.device.memory.isChecked()),
-        "the whole address space is registered on demand only");
+        "negative length, or this host does not permit to register the whole address space");
     if (!isOnDemand(access)) {
       checkMapped(domain, address, length);
     }
@@ -147,10 +147,12 @@ final class MemoryFunctions {
       SoftRegion region, int flags, long pd, long address, long length, int newAccess) {
     boolean isDeviceMemory =
         region.backing instanceof SoftBuffer buffer && buffer.owner instanceof SoftContext;
-    CallFailure.invalidIf(
-        region.remote == null || isDeviceMemory, "a null region, or device memory");
-    region.requireUnused();
     boolean moves = (flags & rdma_h.IBV_REREG_MR_CHANGE_TRANSLATION()) != 0;
+    CallFailure.invalidIf(
+        region.remote == null || isDeviceMemory || region.local.length == Long.MAX_VALUE,
+        "a null region, device memory, or the whole address space");
+    CallFailure.invalidIf(moves && length < 0, "negative length");
+    region.requireUnused();
     boolean grants = (flags & rdma_h.IBV_REREG_MR_CHANGE_ACCESS()) != 0;
     int access = grants ? newAccess : region.local.access;
     SoftDomain domain =
