@@ -4,12 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.Verbs;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftChannel;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.engine.Engine;
+import dev.verbena.testing.Await;
 import dev.verbena.values.AsyncEventType;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.AsyncEvents;
@@ -84,9 +86,8 @@ class DeviceBehaviourTest {
       MemorySegment event = arena.allocate(16, 8);
       verbs.ibv_get_cq_event(channel.segment().address(), event.address(), event.address() + 8);
       Thread closing = Thread.ofPlatform().start(queue::close);
-      while (closing.getState() != Thread.State.WAITING) {
-        Thread.onSpinWait();
-      }
+      Await.waits(closing);
+      assertTrue(closing.isAlive());
       verbs.ibv_ack_cq_events(address, 1);
       closing.join();
       assertFalse(queue.isOpen());

@@ -241,7 +241,7 @@ public final class Time {
       return;
     }
     if (simulation == null) {
-      monitor.wait(Math.ceilDiv(nanos, 1_000_000));
+      monitor.wait(nanos == Long.MAX_VALUE ? 0 : Math.ceilDiv(nanos, 1_000_000)); // 0: no limit
     } else {
       boolean _ = isDone(simulation, nanos, monitor::wait);
     }
