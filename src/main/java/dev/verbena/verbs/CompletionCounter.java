@@ -44,7 +44,8 @@ public final class CompletionCounter extends Resource {
    */
   public static Capabilities capabilities(Context context) {
     MemorySegment caps = ibv_comp_cntr_caps.allocate(Arena.ofAuto());
-    context.verbs().ibv_query_comp_cntr_caps(context.address(), caps.address());
+    context.core.whileOpen(
+        () -> context.verbs().ibv_query_comp_cntr_caps(context.address(), caps.address()));
     return new Capabilities(caps);
   }
 

@@ -327,7 +327,6 @@ public final class MemoryRegion extends Resource {
       @Nullable ProtectionDomain newDomain,
       @Nullable Set<AccessFlag> newAccess) {
     requireUsable();
-    ProtectionDomain old = domain;
     KeptMemory replacement =
         newMemory == null || kept.owns(newMemory) ? KeptMemory.none() : KeptMemory.of(newMemory);
     try {
@@ -335,7 +334,7 @@ public final class MemoryRegion extends Resource {
       if (!replacement.usedBy(this)) {
         throw new IllegalStateException("the arena of the memory is closed");
       }
-      ProtectionDomain next = newDomain == null ? old : newDomain;
+      ProtectionDomain next = newDomain == null ? domain : newDomain;
       Core.whileOpen(
           List.of(next, this),
           () -> {
@@ -349,9 +348,6 @@ public final class MemoryRegion extends Resource {
     } finally {
       replacement.release(); // Unless the region has it.
       Core.revalidateAll();
-      if (!domain.equals(old)) {
-        core.replaceParent(old, domain);
-      }
     }
   }
 
@@ -405,7 +401,10 @@ public final class MemoryRegion extends Resource {
       ProtectionDomain next,
       @Nullable Set<AccessFlag> newAccess,
       KeptMemory replacement) {
-    domain = next;
+    if (!next.equals(domain)) {
+      core.replaceParent(domain, next); // During the call, after which either may be closed.
+      domain = next;
+    }
     if (newAccess != null) {
       grant(newAccess);
     }

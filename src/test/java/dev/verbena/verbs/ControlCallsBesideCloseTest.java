@@ -18,6 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
@@ -63,7 +64,11 @@ class ControlCallsBesideCloseTest {
     return Stream.of(
         kind("ibv_query_qp", ControlCallsBesideCloseTest::queuePair, QueuePair::state),
         kind("ibv_modify_qp", ControlCallsBesideCloseTest::queuePair, QueuePair::reset),
-        kind("ibv_query_srq", t -> SharedReceiveQueue.create(t.domain, 4), q -> q.query()));
+        kind("ibv_query_srq", t -> SharedReceiveQueue.create(t.domain, 4), q -> q.query()),
+        kind(
+            "ibv_query_comp_cntr_caps",
+            t -> FakeDevices.of(new FakeProvider()).open(),
+            c -> CompletionCounter.capabilities(c)));
   }
 
   private QueuePair queuePair() {
@@ -121,6 +126,53 @@ class ControlCallsBesideCloseTest {
       closing.closer.join();
       assertFalse(window.isOpen());
       assertFalse(region.isOpen());
+    }
+  }
+
+  /** A close that begins while C changes a region, as another thread does. */
+  public static final class ClosingDuringChange {
+    private Thread closer;
+
+    public int ibv_rereg_mr(
+        long region, int flags, long domain, long address, long length, int access) {
+      closer.start();
+      Await.waits(closer);
+      return 0;
+    }
+  }
+
+  /** What is closed while a region moves from one domain to another. */
+  enum Closed {
+    NEW_DOMAIN,
+    OLD_DOMAIN,
+    REGION
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aRegionIsClosedBeforeTheDomainThatItMovesToMeanwhile(Closed closed) throws Exception {
+    ClosingDuringChange closing = new ClosingDuringChange();
+    try (Context open = FakeDevices.of(new FakeProvider().play(closing)).open();
+        ProtectionDomain from = open.allocateProtectionDomain();
+        ProtectionDomain to = open.allocateProtectionDomain()) {
+      MemoryRegion region = from.allocateMemory(8, AccessFlag.LOCAL_WRITE);
+      Resource object =
+          switch (closed) {
+            case NEW_DOMAIN -> to;
+            case OLD_DOMAIN -> from;
+            case REGION -> region;
+          };
+      FutureTask<Boolean> close =
+          new FutureTask<>(
+              () -> {
+                object.close();
+                return region.isOpen();
+              });
+      closing.closer = Thread.ofPlatform().daemon().unstarted(close);
+      region.reregister().domain(to).apply();
+      assertFalse(close.get(), "closed before its domain");
+      assertEquals(to, region.domain());
+      assertFalse(object.isOpen());
     }
   }
 }

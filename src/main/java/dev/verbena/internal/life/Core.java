@@ -378,16 +378,17 @@ public final class Core {
    * Changes the parents of the object, if C allows it.
    *
    * @param newParents the objects that must be closed after this one from now on
-   * @throws IllegalStateException if this object or one of the parents is closed; nothing is
-   *     changed
+   * @throws IllegalStateException if this object or one of the parents is closed, and not only
+   *     about to be closed when the current thread ends its call with it; nothing is changed
    */
   public void moveTo(AutoCloseable... newParents) {
     moveTo(of(List.of(newParents)));
   }
 
   private synchronized void moveTo(List<Core> after) {
-    // Closing cannot begin until this is done. Locks are acquired only upwards: child, then parent.
-    if (state != State.OPEN) {
+    // Closing cannot begin until this is done, and one that waits for this thread has not begun to
+    // destroy. Locks are acquired only upwards: child, then parent.
+    if (state != State.OPEN && !holders.contains(Thread.currentThread())) {
       throw closedException();
     }
     List<Core> left = new ArrayList<>(parents);
