@@ -135,4 +135,12 @@ class ConformanceTest {
     }
     assertEquals(Set.of(), without, "not in the table");
   }
+
+  @Test
+  void thePageHasTheNumberOfCounterparts() throws IOException {
+    long count =
+        counterparts().stream().filter(row -> !row.module().startsWith("mlx5_")).count();
+    String said = count + " of the 257 outside of mlx5's modules";
+    assertTrue(Files.readString(Path.of("docs/tested.md")).contains(said), said);
+  }
 }
