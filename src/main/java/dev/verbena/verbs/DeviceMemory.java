@@ -82,7 +82,9 @@ public final class DeviceMemory extends Resource {
       }
       throw e.errno() == Errno.ENOMEM || e.errno() == Errno.EINVAL
           ? Explanation.add(
-              e, length + " bytes: the maximum is DeviceAttributes.maxDeviceMemory() (max_dm_size)")
+              e,
+              "%d bytes, aligned to %d: the maximum is DeviceAttributes.maxDeviceMemory() (max_dm_size), and the device may not support the alignment"
+                  .formatted(length, alignment))
           : e;
     }
   }
@@ -109,7 +111,8 @@ public final class DeviceMemory extends Resource {
   /**
    * Copies host memory to the device memory: {@code ibv_memcpy_to_dm}.
    *
-   * @param offset the offset in the device memory, in bytes
+   * @param offset the offset in the device memory, in bytes; with libmlx5 it and the size are
+   *     multiples of 4
    * @param source native memory, which is copied as a whole
    */
   public void write(long offset, MemorySegment source) {
@@ -130,7 +133,8 @@ public final class DeviceMemory extends Resource {
   /**
    * Copies device memory to host memory: {@code ibv_memcpy_from_dm}.
    *
-   * @param offset the offset in the device memory, in bytes
+   * @param offset the offset in the device memory, in bytes; with libmlx5 it and the size are
+   *     multiples of 4
    * @param target native memory, which is filled as a whole
    */
   public void read(long offset, MemorySegment target) {
@@ -149,7 +153,8 @@ public final class DeviceMemory extends Resource {
   }
 
   private String copy(long offset, MemorySegment host) {
-    return host.byteSize() + " bytes at " + offset + " of " + this + " of " + length + " bytes";
+    return "%d bytes at %d of %s of %d bytes; libmlx5 copies multiples of 4 bytes only"
+        .formatted(host.byteSize(), offset, this, length);
   }
 
   /**

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.attributes.DeviceAttributes;
+import dev.verbena.attributes.TagMatchingCapabilities;
 import dev.verbena.internal.CheckReturnValue;
 import dev.verbena.internal.DirectPath;
 import dev.verbena.internal.Explanation;
@@ -150,7 +151,8 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
      * Enables tag matching: the device matches messages to buffers by tags. The defaults are one
      * tagged buffer and one outstanding tag operation.
      *
-     * @param completions the completion queue of the receive requests and tag operations
+     * @param completions the completion queue of the receive requests and tag operations; libmlx5
+     *     requires an {@linkplain CompletionQueue.Builder#createExtended extended} one
      * @return this
      */
     public Builder tagMatching(CompletionQueue completions) {
@@ -308,15 +310,22 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
         return Explanation.add(e, asked);
       }
       DeviceAttributes device = context.deviceAttributes();
-      return Explanation.add(
-          e,
+      String limits =
           "%s with %d requests of %d SGEs: the maximum is %d requests of %d SGEs"
               .formatted(
                   asked,
                   requests,
                   maxSges,
                   device.maxSharedReceiveQueueRequests(),
-                  device.maxSharedReceiveQueueSges()));
+                  device.maxSharedReceiveQueueSges());
+      return Explanation.add(
+          e, type == SharedReceiveQueueType.TM ? limits + tagLimits(device) : limits);
+    }
+
+    private String tagLimits(DeviceAttributes device) {
+      TagMatchingCapabilities most = device.tagMatching();
+      return ", with %d tags and %d tag operations: the maximum is %d tags and %d operations; libmlx5 requires an extended completion queue"
+          .formatted(maxTags, maxOperations, most.maxTags(), most.maxOperations());
     }
   }
 

@@ -4,10 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import dev.verbena.fake.FakeProvider;
+import dev.verbena.flow.FlowCounters;
 import dev.verbena.testing.Await;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.MemoryWindowType;
 import dev.verbena.values.QueuePairType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
@@ -26,6 +30,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class ControlCallsBesideCloseTest {
   private static final int ROUNDS = 500;
+  private static final MemorySegment HOST = Arena.global().allocate(8);
 
   private final Context context = FakeDevices.of(new FakeProvider()).open();
   private final ProtectionDomain domain = context.allocateProtectionDomain();
@@ -65,6 +70,23 @@ class ControlCallsBesideCloseTest {
         kind("ibv_query_qp", ControlCallsBesideCloseTest::queuePair, QueuePair::state),
         kind("ibv_modify_qp", ControlCallsBesideCloseTest::queuePair, QueuePair::reset),
         kind("ibv_query_srq", t -> SharedReceiveQueue.create(t.domain, 4), q -> q.query()),
+        kind(
+            "ibv_memcpy_to_dm",
+            t -> DeviceMemory.allocate(t.context, 64),
+            m -> m.write(0, HOST)),
+        kind(
+            "ibv_memcpy_from_dm",
+            t -> DeviceMemory.allocate(t.context, 64),
+            m -> m.read(0, HOST)),
+        kind("ibv_read_counters", t -> FlowCounters.on(t.context), c -> c.read(1)),
+        kind(
+            "ibv_read_comp_cntr",
+            t -> CompletionCounter.create(t.context, CompletionCounter.Type.WRS),
+            c -> c.value()),
+        kind(
+            "ibv_modify_cq",
+            t -> t.context.createCompletionQueue(4),
+            q -> q.moderate(1, Duration.ofMillis(1))),
         kind(
             "ibv_query_comp_cntr_caps",
             t -> FakeDevices.of(new FakeProvider()).open(),

@@ -101,6 +101,7 @@ class DeviceBuffersTest {
         VerbsException refused = assertThrows(VerbsException.class, copy);
         assertEquals(Errno.EINVAL, refused.errno());
         assertTrue(refused.getMessage().contains("of 1024 bytes"), refused::getMessage);
+        assertTrue(refused.getMessage().contains("multiples of 4"), refused::getMessage);
       }
       assertContains(expected, memory);
     }

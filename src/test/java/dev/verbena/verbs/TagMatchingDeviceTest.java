@@ -3,7 +3,11 @@ package dev.verbena.verbs;
 import static dev.verbena.testing.DeviceKind.MLX5;
 import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
@@ -260,5 +264,33 @@ class TagMatchingDeviceTest {
       operations.add(i, i, -1, i);
     }
     assertEquals(8, queue.post(operations));
+  }
+
+  private void refusesQueue(CompletionQueue completions, int tags, String... reasons) {
+    VerbsException refused =
+        assertThrows(
+            VerbsException.class,
+            () ->
+                SharedReceiveQueue.builder(pair.b.domain, 16)
+                    .tagMatching(completions)
+                    .maxTags(tags)
+                    .create());
+    assertEquals(Errno.EINVAL, refused.errno());
+    for (String reason : reasons) {
+      assertTrue(refused.getMessage().contains(reason), refused::getMessage);
+    }
+  }
+
+  @DeviceTest
+  void aQueueForMoreTagsIsRefusedWithTheLimit() {
+    int most = pair.b.context.deviceAttributes().tagMatching().maxTags();
+    int tags = most + 1;
+    refusesQueue(received, tags, "with " + tags + " tags", "the maximum is " + most + " tags");
+  }
+
+  @DeviceTest
+  @On(value = MLX5, reason = "software devices write the tags to any completion queue")
+  void aPlainCompletionQueueIsRefused() {
+    refusesQueue(pair.b.context.createCompletionQueue(64), 8, "extended completion queue");
   }
 }
