@@ -96,6 +96,10 @@ class DeviceMemoryTest extends FakeDeviceFixture {
     assertEquals(0, region.start());
     assertEquals(128, region.addressOf(128, 0));
     assertThrows(IndexOutOfBoundsException.class, () -> memory.register(pd, 200, 57));
+    try (Context other = context.device().open();
+        ProtectionDomain foreign = other.allocateProtectionDomain()) {
+      assertThrows(IllegalArgumentException.class, () -> memory.register(foreign, 0, 64));
+    }
     memory.close();
     assertFalse(region.isOpen());
     assertThrows(IllegalStateException.class, () -> memory.read(0, back));

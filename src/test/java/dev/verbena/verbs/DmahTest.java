@@ -71,6 +71,11 @@ class DmahTest extends FakeDeviceFixture {
             | rdma_h.IBV_REG_MR_MASK_ADDR()
             | rdma_h.IBV_REG_MR_MASK_IOVA(),
         ibv_mr_init_attr.comp_mask(attr));
+    try (Context other = context.device().open();
+        ProtectionDomain foreign = other.allocateProtectionDomain()) {
+      MemoryRegistration registration = foreign.memory(memory);
+      assertThrows(IllegalArgumentException.class, () -> registration.dmaHandle(handle));
+    }
     pd.dmaBuf(DmaBuf.of(4), 8, 16).dmaHandle(handle).register();
     assertEquals(4, ibv_mr_init_attr.fd(attr));
     assertEquals(8, ibv_mr_init_attr.fd_offset(attr));
