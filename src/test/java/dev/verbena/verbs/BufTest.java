@@ -1,6 +1,7 @@
 package dev.verbena.verbs;
 
 import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -20,6 +21,7 @@ import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import org.junit.jupiter.api.Assumptions;
 
 /** Buffers of the provider, where rdma-core is new enough for them. */
@@ -79,6 +81,32 @@ class BufTest {
           "the data of the write", () -> second.memory().getString(0).equals("through the first"));
       buffer.close();
       assertFalse(second.isOpen(), "closed before its buffer");
+    }
+  }
+
+  @DeviceTest
+  @On(value = SOFTWARE, reason = "the emulated NIC does not look at the flag")
+  void peersCountFromTheStartOfAZeroBasedPart() {
+    try (Loop loop = new Loop()) {
+      ProviderBuffer buffer = ProviderBuffer.allocate(loop.pd, 2 * Loop.SIZE);
+      AccessFlag[] access = {
+        AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE, AccessFlag.ZERO_BASED
+      };
+      for (MemoryRegion part :
+          List.of(
+              buffer.register(Loop.SIZE, Loop.SIZE, access),
+              buffer.registration(Loop.SIZE, Loop.SIZE).access(access).register())) {
+        assertEquals(0, part.start());
+        buffer.memory().fill((byte) 0);
+        loop.region.memory().setString(0, "from the start");
+        SendList write = new SendList(1, 1);
+        write.write(0).local(loop.region, 0, 16).remote(24, part.rkey()).signaled();
+        assertEquals(1, loop.qp.post(write));
+        loop.complete(1);
+        Await.until(
+            "the data of the write",
+            () -> buffer.memory().getString(Loop.SIZE + 24).equals("from the start"));
+      }
     }
   }
 
