@@ -12,11 +12,14 @@ import dev.verbena.flow.FlowAction;
 import dev.verbena.flow.FlowCounters;
 import dev.verbena.flow.FlowMatch;
 import dev.verbena.flow.FlowRule;
+import dev.verbena.flow.FlowMatch;
+import dev.verbena.flow.FlowRule;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_comp_cntr;
 import dev.verbena.raw.ibv_comp_cntr_caps;
 import dev.verbena.raw.ibv_counter_attach_attr;
 import dev.verbena.raw.ibv_counters;
+import dev.verbena.raw.ibv_flow;
 import dev.verbena.raw.ibv_qp_attach_comp_cntr_attr;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
@@ -53,6 +56,16 @@ class CounterTest extends FakeDeviceFixture {
       Memory.putLong(values + 8L * i, 100 + i);
     }
     return 0;
+  }
+
+  public long ibv_create_flow(long queuePair, long attributes) {
+    MemorySegment flow = Memory.at(made(ibv_flow.layout(), 0), ibv_flow.sizeof());
+    ibv_flow.context(flow, context.segment());
+    return flow.address();
+  }
+
+  public int ibv_destroy_flow(long flow) {
+    return gone();
   }
 
   public long ibv_create_comp_cntr(long context, long attributes) {
@@ -96,6 +109,27 @@ class CounterTest extends FakeDeviceFixture {
     ibv_comp_cntr_caps.max_value(struct, -1);
     ibv_comp_cntr_caps.max_counters(struct, 8);
     ibv_comp_cntr_caps.supported_qp_attach_ops(struct, 0b100001);
+  }
+
+  @Test
+  void countersAreThoseOfRulesOfTheirContext() {
+    QueuePair queuePair =
+        QueuePair.builder(pd, QueuePairType.RAW_PACKET)
+            .completions(context.createCompletionQueue(4))
+            .create();
+    FlowRule rule = FlowRule.on(queuePair, 1).match(FlowMatch.ethernet()).create();
+    FlowCounters.on(context).attach(FlowCounters.Counted.PACKETS, 2, rule);
+    assertEquals(0, ibv_counter_attach_attr.counter_desc(attr));
+    assertEquals(2, ibv_counter_attach_attr.index(attr));
+    assertArrayEquals(new long[] {rule.segment().address()}, arguments);
+    try (Context other = context.device().open();
+        FlowCounters foreign = FlowCounters.on(other)) {
+      FlowRule.Builder counting = FlowRule.on(queuePair, 1);
+      assertThrows(IllegalArgumentException.class, () -> counting.count(foreign));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> foreign.attach(FlowCounters.Counted.PACKETS, 2, rule));
+    }
   }
 
   @Test

@@ -347,6 +347,17 @@ class FlowTest {
   }
 
   @Test
+  void aHeaderThatIsChangedLaterIsMatchedAsItWas() {
+    FlowMatch.Ethernet header = FlowMatch.ethernet().type(0x0800);
+    FlowRule.on(qp, 1).match(header).create();
+    String before = specs();
+    FlowRule.Builder rule = FlowRule.on(qp, 1).match(header);
+    header.type(0x86dd);
+    rule.create();
+    assertEquals(before, specs());
+  }
+
+  @Test
   void headersAndActionsFollowEachOther() {
     FlowRule.on(qp, 1)
         .match(FlowMatch.ethernet().type(0x0800))
