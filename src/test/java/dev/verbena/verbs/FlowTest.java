@@ -24,6 +24,7 @@ import dev.verbena.raw.ibv_flow_action;
 import dev.verbena.raw.ibv_flow_action_esp_attr;
 import dev.verbena.raw.ibv_flow_attr;
 import dev.verbena.raw.ibv_flow_spec_action_handle;
+import dev.verbena.raw.ibv_flow_ipv6_filter;
 import dev.verbena.raw.ibv_flow_spec_action_tag;
 import dev.verbena.raw.ibv_flow_spec_eth;
 import dev.verbena.raw.ibv_flow_spec_ipv6;
@@ -72,6 +73,7 @@ class FlowTest {
   @SuppressWarnings({"unused", "EffectivelyPrivate"}) // Found by name.
   private final class Played {
     private final List<byte[]> rules = new ArrayList<>();
+    private final List<String> headers = new ArrayList<>();
     private MemorySegment esp;
     private int live;
 
@@ -124,10 +126,13 @@ class FlowTest {
           copied(
               ibv_flow_action_esp_attr.replay_ptr(copy),
               ib_uverbs_flow_action_esp_replay_bmp.sizeof()));
-      MemorySegment encap =
-          copied(
-              ibv_flow_action_esp_attr.esp_encap(copy), ib_uverbs_flow_action_esp_encap.sizeof());
-      ibv_flow_action_esp_attr.esp_encap(copy, encap);
+      headers.clear();
+      for (long at = ibv_flow_action_esp_attr.esp_encap(copy).address(); at != 0; ) {
+        MemorySegment encap = Memory.at(at, ib_uverbs_flow_action_esp_encap.sizeof());
+        int type = ib_uverbs_flow_action_esp_encap.type(encap);
+        headers.add(type + " of " + ib_uverbs_flow_action_esp_encap.len(encap));
+        at = ib_uverbs_flow_action_esp_encap.next_ptr(encap).address();
+      }
       return copy;
     }
 
@@ -420,7 +425,10 @@ class FlowTest {
   void anActionHasItsAssociationAndKey() {
     FlowAction.on(
         context,
-        esp().replayWindow(64).extendedSequence(9).encapsulation(FlowMatch.udp().source(7)));
+        esp()
+            .replayWindow(64)
+            .extendedSequence(9)
+            .encapsulation(FlowMatch.ipv6(), FlowMatch.udp().source(7)));
     MemorySegment attr = played.esp;
     MemorySegment association = ibv_flow_action_esp_attr.esp_attr(attr);
     association = association.reinterpret(ib_uverbs_flow_action_esp.sizeof());
@@ -446,12 +454,11 @@ class FlowTest {
     assertEquals(64, ib_uverbs_flow_action_esp_replay_bmp.size(replay));
     assertEquals(9, ibv_flow_action_esp_attr.esn(attr));
     assertEquals(rdma_h.IBV_FLOW_ACTION_ESP_MASK_ESN(), ibv_flow_action_esp_attr.comp_mask(attr));
-    MemorySegment encap =
-        ibv_flow_action_esp_attr
-            .esp_encap(attr)
-            .reinterpret(ib_uverbs_flow_action_esp_encap.sizeof());
-    assertEquals(rdma_h.IBV_FLOW_SPEC_UDP(), ib_uverbs_flow_action_esp_encap.type(encap));
-    assertEquals(4, ib_uverbs_flow_action_esp_encap.len(encap));
+    assertEquals(
+        List.of(
+            rdma_h.IBV_FLOW_SPEC_IPV6() + " of " + ibv_flow_ipv6_filter.sizeof(),
+            rdma_h.IBV_FLOW_SPEC_UDP() + " of " + 4),
+        played.headers);
   }
 
   @Test
