@@ -170,6 +170,12 @@ class CounterTest extends FakeDeviceFixture {
     QueuePair qp = QueuePair.builder(pd, QueuePairType.RC).completions(cq).create();
     counter.attach(qp, CompletionCounter.Operation.SEND, CompletionCounter.Operation.RECV);
     assertEquals(3, ibv_qp_attach_comp_cntr_attr.op_mask(attr));
+    try (Context other = context.device().open()) {
+      CompletionCounter foreign = CompletionCounter.create(other, CompletionCounter.Type.WRS);
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> foreign.attach(qp, CompletionCounter.Operation.RDMA_READ));
+    }
   }
 
   @DeviceTest
