@@ -126,7 +126,7 @@ public final class DeviceMemory extends Resource {
         core.whileOpen(
             () -> context.verbs().ibv_memcpy_to_dm(address(), offset, from, source.byteSize()));
     if (errno != 0) {
-      throw new VerbsException("ibv_memcpy_to_dm", errno, copy(offset, source));
+      throw copyFailure("ibv_memcpy_to_dm", errno, offset, source);
     }
   }
 
@@ -148,13 +148,18 @@ public final class DeviceMemory extends Resource {
         core.whileOpen(
             () -> context.verbs().ibv_memcpy_from_dm(to, address(), offset, target.byteSize()));
     if (errno != 0) {
-      throw new VerbsException("ibv_memcpy_from_dm", errno, copy(offset, target));
+      throw copyFailure("ibv_memcpy_from_dm", errno, offset, target);
     }
   }
 
-  private String copy(long offset, MemorySegment host) {
-    return "%d bytes at %d of %s of %d bytes; libmlx5 copies multiples of 4 bytes only"
-        .formatted(host.byteSize(), offset, this, length);
+  private VerbsException copyFailure(
+      String function, int errno, long offset, MemorySegment host) {
+    String what =
+        host.byteSize() + " bytes at " + offset + " of " + this + " of " + length + " bytes";
+    return new VerbsException(
+        function,
+        errno,
+        errno == Errno.EINVAL ? what + "; libmlx5 copies multiples of 4 bytes only" : what);
   }
 
   /**

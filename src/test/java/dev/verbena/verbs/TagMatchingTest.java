@@ -218,6 +218,10 @@ class TagMatchingTest extends FakeDeviceFixture {
     assertThrows(IllegalArgumentException.class, () -> queue.post(operations));
     foreign.close();
     assertThrows(IllegalStateException.class, () -> queue.post(operations));
+    MemoryRegion readable = pd.registerMemory(arena.allocate(64));
+    operations.add(0, 1, -1, 1);
+    operations.local(0, readable, 0, 8);
+    assertThrows(IllegalArgumentException.class, () -> queue.post(operations));
     queue.close();
     assertThrows(IllegalStateException.class, () -> queue.post(operations));
     assertThrows(IllegalArgumentException.class, () -> new TagOperations(0, 1));
