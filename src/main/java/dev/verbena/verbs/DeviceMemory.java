@@ -152,8 +152,7 @@ public final class DeviceMemory extends Resource {
     }
   }
 
-  private VerbsException copyFailure(
-      String function, int errno, long offset, MemorySegment host) {
+  private VerbsException copyFailure(String function, int errno, long offset, MemorySegment host) {
     String what =
         host.byteSize() + " bytes at " + offset + " of " + this + " of " + length + " bytes";
     return new VerbsException(

@@ -138,8 +138,7 @@ class ConformanceTest {
 
   @Test
   void thePageHasTheNumberOfCounterparts() throws IOException {
-    long count =
-        counterparts().stream().filter(row -> !row.module().startsWith("mlx5_")).count();
+    long count = counterparts().stream().filter(row -> !row.module().startsWith("mlx5_")).count();
     String said = count + " of the 257 outside of mlx5's modules";
     assertTrue(Files.readString(Path.of("docs/tested.md")).contains(said), said);
   }

@@ -70,14 +70,8 @@ class ControlCallsBesideCloseTest {
         kind("ibv_query_qp", ControlCallsBesideCloseTest::queuePair, QueuePair::state),
         kind("ibv_modify_qp", ControlCallsBesideCloseTest::queuePair, QueuePair::reset),
         kind("ibv_query_srq", t -> SharedReceiveQueue.create(t.domain, 4), q -> q.query()),
-        kind(
-            "ibv_memcpy_to_dm",
-            t -> DeviceMemory.allocate(t.context, 64),
-            m -> m.write(0, HOST)),
-        kind(
-            "ibv_memcpy_from_dm",
-            t -> DeviceMemory.allocate(t.context, 64),
-            m -> m.read(0, HOST)),
+        kind("ibv_memcpy_to_dm", t -> DeviceMemory.allocate(t.context, 64), m -> m.write(0, HOST)),
+        kind("ibv_memcpy_from_dm", t -> DeviceMemory.allocate(t.context, 64), m -> m.read(0, HOST)),
         kind("ibv_read_counters", t -> FlowCounters.on(t.context), c -> c.read(1)),
         kind(
             "ibv_read_comp_cntr",

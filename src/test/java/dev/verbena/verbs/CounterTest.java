@@ -12,8 +12,6 @@ import dev.verbena.flow.FlowAction;
 import dev.verbena.flow.FlowCounters;
 import dev.verbena.flow.FlowMatch;
 import dev.verbena.flow.FlowRule;
-import dev.verbena.flow.FlowMatch;
-import dev.verbena.flow.FlowRule;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_comp_cntr;
 import dev.verbena.raw.ibv_comp_cntr_caps;

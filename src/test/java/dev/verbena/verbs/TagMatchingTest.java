@@ -208,8 +208,7 @@ class TagMatchingTest extends FakeDeviceFixture {
     operations.add(0, 1, -1, 1);
     assertThrows(IndexOutOfBoundsException.class, () -> operations.local(0, region, 60, 8));
     MemoryRegion unlimited = pd.allocateNullRegion();
-    assertThrows(
-        IllegalArgumentException.class, () -> operations.local(0, unlimited, 0, 1L << 32));
+    assertThrows(IllegalArgumentException.class, () -> operations.local(0, unlimited, 0, 1L << 32));
     operations.local(0, region, 0, 8);
     assertThrows(IndexOutOfBoundsException.class, () -> operations.local(0, region, 8, 8));
     SharedReceiveQueue plain = SharedReceiveQueue.builder(pd, 8).create();
