@@ -378,8 +378,8 @@ public final class Core {
    * Changes the parents of the object, if C allows it.
    *
    * @param newParents the objects that must be closed after this one from now on
-   * @throws IllegalStateException if this object or one of the parents is closed, and not only
-   *     about to be closed when the current thread ends its call with it; nothing is changed
+   * @throws IllegalStateException if this object or one of the parents is closed or being closed,
+   *     unless the closing waits for a call of the current thread; nothing is changed
    */
   public void moveTo(AutoCloseable... newParents) {
     moveTo(of(List.of(newParents)));
