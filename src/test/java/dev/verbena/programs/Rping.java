@@ -8,6 +8,7 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.tools.command.BothEnds;
 import dev.verbena.tools.command.Cli;
+import dev.verbena.tools.command.Patience;
 import dev.verbena.tools.command.ProfileOption;
 import dev.verbena.tools.command.UdpDevice;
 import java.io.IOException;
@@ -148,9 +149,13 @@ final class Rping implements Callable<Integer> {
             : BothEnds.arguments(spec, "-c", "-a", BothEnds.SERVER_ADDRESS));
   }
 
+  /** A network may lose what establishes the connection; Linux repeats it after 5 s. */
   private ConnectionSettings settings() {
     ConnectionSettings settings =
-        ConnectionSettings.DEFAULT.withMessageSize(RpingBuffer.SIZE).withReceives(2);
+        ConnectionSettings.DEFAULT
+            .withMessageSize(RpingBuffer.SIZE)
+            .withReceives(2)
+            .withTimeout(Patience.WITH_PEER);
     return source == null ? settings : settings.withLocalAddress(new InetSocketAddress(source, 0));
   }
 
