@@ -157,7 +157,7 @@ class FaultyNetworkTest {
   private static void runBoth(String[] server, String[] client) throws InterruptedException {
     AtomicReference<Run> served = new AtomicReference<>();
     Thread serving = Thread.ofPlatform().daemon().start(() -> served.set(Run.of(server)));
-    Run run = Run.untilConnected(client);
+    Run run = Run.untilConnected(() -> !serving.isAlive(), client);
     if (run.status() != 0) {
       serving.interrupt();
     }
@@ -208,7 +208,7 @@ class FaultyNetworkTest {
 
   /** A run of a client in a thread of its own, which can be interrupted. */
   private record Client(CompletableFuture<Run> run, Thread thread) {
-    static Client start(String... client) {
+    static Client start(Program server, String... client) {
       CompletableFuture<Run> run = new CompletableFuture<>();
       Thread thread =
           Thread.ofPlatform()
@@ -216,7 +216,7 @@ class FaultyNetworkTest {
               .start(
                   () -> {
                     try {
-                      run.complete(Run.untilConnected(client));
+                      run.complete(Run.untilConnected(server::hasEnded, client));
                     } catch (InterruptedException | RuntimeException | Error e) {
                       run.completeExceptionally(e);
                     }
@@ -259,7 +259,7 @@ class FaultyNetworkTest {
 
   private void assertKilledServerIsNoticed(Program server, String[] client) throws Exception {
     try (server) {
-      Client running = Client.start(client);
+      Client running = Client.start(server, client);
       awaitConnected(running.run());
       server.kill();
       Run ended = running.ended();
@@ -311,7 +311,7 @@ class FaultyNetworkTest {
 
   private void assertEndsThoughStopped(Program server, String[] client) throws Exception {
     try (server) {
-      Client running = Client.start(client);
+      Client running = Client.start(server, client);
       awaitConnected(running.run());
       signal("STOP", server);
       Await.pass(SHORTLY, "the client waits for the stopped server");

@@ -36,7 +36,7 @@ class ManualProgramsTest {
   void srqServesSrq() throws InterruptedException {
     String[] sizes = {"-c", "10", "-l", "5000", "-q", "3", "-w", "4"};
     CompletableFuture<Run> server = Run.inBackground(srq(Words.of("-s", sizes)));
-    Run client = Run.untilConnected(srq(sizes)).succeeded();
+    Run client = Run.untilConnected(server::isDone, srq(sizes)).succeeded();
     // Ten messages are batches of four, four and two, over three connections in turn.
     assertEquals(
         List.of(
@@ -101,7 +101,7 @@ class ManualProgramsTest {
   @DeviceTest
   void srqRunsWithTheDefaultsOfTheManual() throws InterruptedException {
     CompletableFuture<Run> server = Run.inBackground(srq("-s"));
-    Run client = Run.untilConnected(srq()).succeeded();
+    Run client = Run.untilConnected(server::isDone, srq()).succeeded();
     assertTrue(client.out().endsWith("recv count: 2\n"), client.out());
     assertTrue(server.join().succeeded().out().endsWith("send count: 2\n"));
   }
@@ -109,7 +109,7 @@ class ManualProgramsTest {
   @DeviceTest
   void srqDetectsTheEndOfTheClient() throws InterruptedException {
     CompletableFuture<Run> server = Run.inBackground(srq("-s", "-c", "5", "-w", "4"));
-    Run client = Run.untilConnected(srq("-c", "4", "-w", "4"));
+    Run client = Run.untilConnected(server::isDone, srq("-c", "4", "-w", "4"));
     assertAll(
         () -> assertEquals(1, server.join().status()),
         () -> assertTrue(server.join().err().contains("has disconnected"), server.join().err()),

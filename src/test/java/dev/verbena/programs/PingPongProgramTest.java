@@ -56,6 +56,7 @@ class PingPongProgramTest {
       try (Program c = Program.start(Words.of(program, options(there(), port, same)))) {
         Run java =
             Run.untilConnected(
+                c::hasEnded,
                 Words.of("pingpong", "--" + service, options(here(), port, same), HOST));
         assertBounced(java);
         assertTrue(c.endsWell().contains("50 iters in "), c::text);
@@ -71,7 +72,7 @@ class PingPongProgramTest {
       CompletableFuture<Run> java =
           Run.inBackground(Words.of("pingpong", "--" + service, options(there(), port, same)));
       String program = "ibv_" + service + "_pingpong";
-      String c = Program.untilConnected(Words.of(program, options(here(), port, same), HOST));
+      String c = Program.untilConnected(java, Words.of(program, options(here(), port, same), HOST));
       assertTrue(c.contains("50 iters in "), c);
       assertBounced(java.join());
     }
@@ -141,7 +142,8 @@ class PingPongProgramTest {
           Run.inBackground(
               Words.of("pingpong", service, options(there(), port, Words.of(size, "-e"))));
       Run client =
-          Run.untilConnected(Words.of("pingpong", service, options(here(), port, size), HOST));
+          Run.untilConnected(
+              server::isDone, Words.of("pingpong", service, options(here(), port, size), HOST));
       assertBounced(client);
       assertBounced(server.join());
       String bytes = (small ? 102400 : 409600) + " bytes in ";
@@ -158,7 +160,8 @@ class PingPongProgramTest {
       CompletableFuture<Run> server =
           Run.inBackground(Words.of("pingpong", service, options(there(), port, small)));
       assertBounced(
-          Run.untilConnected(Words.of("pingpong", service, options(here(), port, small), HOST)));
+          Run.untilConnected(
+              server::isDone, Words.of("pingpong", service, options(here(), port, small), HOST)));
       assertBounced(server.join());
     }
   }

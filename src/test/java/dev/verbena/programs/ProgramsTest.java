@@ -123,7 +123,9 @@ class ProgramsTest {
   void rcExampleWritesTheManualsLines() throws InterruptedException {
     CompletableFuture<Run> server =
         Run.inBackground("rc-example", "-d", there(), "-g", GID_INDEX, "-p", port);
-    Run client = Run.untilConnected("rc-example", "-d", here(), "-g", GID_INDEX, "-p", port, HOST);
+    Run client =
+        Run.untilConnected(
+            server::isDone, "rc-example", "-d", here(), "-g", GID_INDEX, "-p", port, HOST);
     assertAll(
         () -> assertEquals(expected("rc-example-client"), plain(client.out()), client.err()),
         () -> assertEquals(expected("rc-example-server"), plain(server.join().out())),

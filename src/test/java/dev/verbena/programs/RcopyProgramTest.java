@@ -21,6 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Random;
 import java.util.concurrent.FutureTask;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -56,8 +57,9 @@ class RcopyProgramTest {
     return Words.of("rcopy", files, "-p", port);
   }
 
-  private Run javaCopies(Path destination) throws InterruptedException {
-    return Run.untilConnected(Words.of(client(destination), "-b", Rig.addressA().getHostAddress()));
+  private Run javaCopies(Path destination, BooleanSupplier hasEnded) throws InterruptedException {
+    return Run.untilConnected(
+        hasEnded, Words.of(client(destination), "-b", Rig.addressA().getHostAddress()));
   }
 
   private String cCopies() throws Exception {
@@ -73,7 +75,7 @@ class RcopyProgramTest {
   @DeviceTest
   void clientTalksToRcopyOfC() throws Exception {
     try (Program c = Program.start("rcopy", "-p", port)) {
-      Run java = javaCopies(copy).succeeded();
+      Run java = javaCopies(copy, c::hasEnded).succeeded();
       assertTrue(c.process().isAlive());
       assertTrue(java.out().contains(SIZE + " bytes in "), java.out());
       assertCopied();
@@ -85,8 +87,8 @@ class RcopyProgramTest {
     FutureTask<Run> running =
         new FutureTask<>(() -> Run.of("rcopy", "-b", Rig.addressB().getHostAddress(), "-p", port));
     Thread server = Thread.ofPlatform().daemon().start(running);
-    assertEquals(1, javaCopies(folder.resolve("missing/copy")).status());
-    javaCopies(copy).succeeded();
+    assertEquals(1, javaCopies(folder.resolve("missing/copy"), running::isDone).status());
+    javaCopies(copy, running::isDone).succeeded();
     assertCopied();
     Files.delete(copy);
     String ofC = cCopies();
@@ -100,9 +102,9 @@ class RcopyProgramTest {
   @DeviceTest
   void clientTalksToRcopyOfCOverFaultyNetworks() throws Exception {
     write(SMALL);
-    try (Program _ = Program.start("rcopy", "-p", port)) {
+    try (Program c = Program.start("rcopy", "-p", port)) {
       for (String fault : Netem.FAULTS) {
-        Netem.under(fault, () -> javaCopies(copy).succeeded());
+        Netem.under(fault, () -> javaCopies(copy, c::hasEnded).succeeded());
         assertCopied();
         Files.delete(copy);
       }
@@ -115,7 +117,7 @@ class RcopyProgramTest {
     FutureTask<Run> running =
         new FutureTask<>(() -> Run.of("rcopy", "-b", Rig.addressB().getHostAddress(), "-p", port));
     Thread server = Thread.ofPlatform().daemon().start(running);
-    javaCopies(copy).succeeded(); // The server listens.
+    javaCopies(copy, running::isDone).succeeded(); // The server listens.
     for (String fault : Netem.FAULTS) {
       Files.delete(copy);
       Netem.under(fault, this::cCopies);

@@ -114,7 +114,7 @@ class RecordingsTest {
         () -> {
           String[] common = Words.of("pingpong", "-g", "1", "-n", "100", "-p", port);
           CompletableFuture<Run> server = Run.inBackground(Words.of(common, "-d", Rig.b().name()));
-          Run.untilConnected(Words.of(common, "-d", here, "127.0.0.1")).succeeded();
+          Run.untilConnected(server::isDone, Words.of(common, "-d", here, "127.0.0.1")).succeeded();
           server.join().succeeded();
         };
     assertRecorded(

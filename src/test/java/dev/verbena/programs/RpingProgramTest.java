@@ -77,7 +77,8 @@ class RpingProgramTest {
 
   private void visitsC(InetAddress here, InetAddress there) throws Exception {
     try (Program c = Program.start(server(there, "-v"))) {
-      Run java = Run.untilConnected(client(here, there, "-C", "3", "-v", "-V")).succeeded();
+      Run java =
+          Run.untilConnected(c::hasEnded, client(here, there, "-C", "3", "-v", "-V")).succeeded();
       assertEquals(3, pings(java.out()).size(), java.out());
       assertEquals(
           pings(java.out()).stream().map(line -> "server " + line).toList(), pings(c.endsWell()));
@@ -98,7 +99,8 @@ class RpingProgramTest {
 
   private void servesC(InetAddress here, InetAddress there) throws Exception {
     CompletableFuture<Run> java = Run.inBackground(server(there, "-v", "-S", "100"));
-    String c = Program.untilConnected(client(here, there, "-C", "3", "-S", "100", "-v", "-V"));
+    String c =
+        Program.untilConnected(java, client(here, there, "-C", "3", "-S", "100", "-v", "-V"));
     Run server = java.join().succeeded();
     assertEquals(3, pings(c).size(), c);
     assertEquals(pings(c).stream().map(line -> "server " + line).toList(), pings(server.out()));
@@ -109,9 +111,10 @@ class RpingProgramTest {
   @Needs(PEERS)
   void textIsThatOfC() throws Exception {
     CompletableFuture<Run> first = Run.inBackground(server(Rig.addressB(), "-v"));
-    Program.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "70"));
+    Program.untilConnected(first, client(Rig.addressA(), Rig.addressB(), "-C", "70"));
     CompletableFuture<Run> second = Run.inBackground(server(Rig.addressB(), "-v"));
-    Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "70")).succeeded();
+    Run.untilConnected(second::isDone, client(Rig.addressA(), Rig.addressB(), "-C", "70"))
+        .succeeded();
     assertEquals(first.join().succeeded().out(), second.join().succeeded().out());
   }
 
@@ -121,7 +124,9 @@ class RpingProgramTest {
     Thread serving = new Thread(() -> server.set(Run.of(server(Rig.addressB(), "-P", "-v", "-d"))));
     serving.start();
     for (int i = 0; i < 2; i++) {
-      Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "2", "-V")).succeeded();
+      Run.untilConnected(
+              () -> !serving.isAlive(), client(Rig.addressA(), Rig.addressB(), "-C", "2", "-V"))
+          .succeeded();
     }
     serving.interrupt();
     serving.join(30_000);
@@ -135,7 +140,8 @@ class RpingProgramTest {
     AtomicReference<Run> server = new AtomicReference<>();
     Thread serving = new Thread(() -> server.set(Run.of(server(Rig.addressB(), "-P", "-v"))));
     serving.start();
-    Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "1")).succeeded();
+    Run.untilConnected(() -> !serving.isAlive(), client(Rig.addressA(), Rig.addressB(), "-C", "1"))
+        .succeeded();
     try (Connection client = connect();
         Arena arena = Arena.ofShared()) {
       client.send(endless(client, arena));
@@ -147,7 +153,9 @@ class RpingProgramTest {
         client.send(endless(client, arena));
       }
     }
-    Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-C", "1", "-V")).succeeded();
+    Run.untilConnected(
+            () -> !serving.isAlive(), client(Rig.addressA(), Rig.addressB(), "-C", "1", "-V"))
+        .succeeded();
     serving.interrupt();
     serving.join(30_000);
     assertFalse(serving.isAlive(), "an interrupt does not end the server");
@@ -183,7 +191,8 @@ class RpingProgramTest {
   @DeviceTest
   void clientWithLargerPingsIsReported() throws InterruptedException {
     CompletableFuture<Run> server = Run.inBackground(server(Rig.addressB()));
-    Run client = Run.untilConnected(client(Rig.addressA(), Rig.addressB(), "-S", "1000"));
+    Run client =
+        Run.untilConnected(server::isDone, client(Rig.addressA(), Rig.addressB(), "-S", "1000"));
     assertAll(
         () -> assertEquals(1, client.status(), client.out()),
         () -> assertEquals(1, server.join().status()),

@@ -45,7 +45,9 @@ record StreamRuns(String program, String port) {
 
   void javaTalksToC(String... ofJava) throws Exception {
     try (Program c = Program.start(server(Rig.addressB()))) {
-      Run java = Run.untilConnected(client(Rig.addressA(), Rig.addressB(), ofJava)).succeeded();
+      Run java =
+          Run.untilConnected(c::hasEnded, client(Rig.addressA(), Rig.addressB(), ofJava))
+              .succeeded();
       assertOutput(java.out());
       assertOutput(c.endsWell());
     }
@@ -58,9 +60,10 @@ record StreamRuns(String program, String port) {
         Await.attempt(
             "the server listens",
             () -> {
+              boolean isLast = java.isDone();
               try (Program client = Program.start(client(Rig.addressA(), Rig.addressB()))) {
                 int _ = client.exitStatus();
-                return client.text().contains("custom") ? client.text() : null;
+                return isLast || client.text().contains("custom") ? client.text() : null;
               }
             }));
     assertOutput(java.join().succeeded().out());
@@ -70,7 +73,7 @@ record StreamRuns(String program, String port) {
   String javaTalksToItself(InetAddress from, InetAddress to, String[] ofServer, String... ofClient)
       throws Exception {
     CompletableFuture<Run> server = Run.inBackground(server(to, ofServer));
-    Run client = Run.untilConnected(client(from, to, ofClient)).succeeded();
+    Run client = Run.untilConnected(server::isDone, client(from, to, ofClient)).succeeded();
     assertOutput(client.out());
     assertOutput(server.join().succeeded().out());
     return client.out();

@@ -62,7 +62,7 @@ class UdpPingPongTest {
     String port = Ports.free();
     String[] client = Words.of(java(service, port, more), HOST);
     try (Program server = Program.start(c(path, service, port, more))) {
-      assertBounced(path.network.call(() -> Run.untilConnected(client)));
+      assertBounced(path.network.call(() -> Run.untilConnected(server::hasEnded, client)));
       assertTrue(server.endsWell().contains(COUNT + " iters in "), server::text);
     }
   }
@@ -71,7 +71,7 @@ class UdpPingPongTest {
     String port = Ports.free();
     CompletableFuture<Run> server =
         path.network.call(() -> Run.inBackground(java(service, port, more)));
-    String client = Program.untilConnected(Words.of(c(path, service, port, more), HOST));
+    String client = Program.untilConnected(server, Words.of(c(path, service, port, more), HOST));
     assertTrue(client.contains(COUNT + " iters in "), client);
     assertBounced(server.join());
   }

@@ -2,6 +2,7 @@ package dev.verbena.testing;
 
 import static java.util.stream.Collectors.joining;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.File;
@@ -13,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 import org.opentest4j.TestAbortedException;
 
@@ -51,18 +53,18 @@ public record Program(String name, Process process, Path output) implements Auto
     return start(List.of(command));
   }
 
-  /** Runs a client, again as long as nobody listens at the other end; returns its output. */
-  public static String untilConnected(String... command) throws IOException, InterruptedException {
+  /** Runs a client, again until the server listens; returns its output. */
+  public static String untilConnected(CompletableFuture<?> server, String... command)
+      throws IOException, InterruptedException {
     while (true) {
-      String text;
+      boolean isLast = server.isDone();
       try (Program client = start(command)) {
-        boolean ended = client.exitStatus() == 0;
-        text = client.text();
-        if (ended) {
-          return text;
+        if (client.exitStatus() == 0) {
+          return client.text();
         }
+        assertFalse(isLast, () -> client.name + ": " + client.text() + server);
       }
-      Await.pass(Duration.ofMillis(200), "nobody listens yet: " + text);
+      Await.pass(Duration.ofMillis(200), "nobody listens yet");
     }
   }
 
@@ -151,6 +153,10 @@ public record Program(String name, Process process, Path output) implements Auto
     var hangs = new InterruptedException(name + " " + how + ": " + text());
     hangs.initCause(cause);
     return hangs;
+  }
+
+  public boolean hasEnded() {
+    return !process.isAlive();
   }
 
   /** kill -9. */

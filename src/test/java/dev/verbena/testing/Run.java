@@ -7,6 +7,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BooleanSupplier;
 import java.util.regex.Pattern;
 import picocli.CommandLine;
 import picocli.CommandLine.IFactory;
@@ -83,13 +84,15 @@ public record Run(int status, String out, String err) {
         out);
   }
 
-  /** Repeats the run while the peer does not listen. */
-  public static Run untilConnected(String... args) throws InterruptedException {
+  /** Repeats the run while the peer does not listen, unless it has ended. */
+  public static Run untilConnected(BooleanSupplier hasEnded, String... args)
+      throws InterruptedException {
     return Await.attempt(
         "nobody listens yet",
         () -> {
+          boolean isLast = hasEnded.getAsBoolean();
           Run run = Run.of(args);
-          return NO_LISTENER.matcher(run.err()).find() ? null : run;
+          return !isLast && NO_LISTENER.matcher(run.err()).find() ? null : run;
         });
   }
 

@@ -57,6 +57,7 @@ class AgreementTest {
         new FutureTask<>(
             () ->
                 Run.untilConnected(
+                        server::isDone,
                         Words.of(
                             "perf",
                             "lat",

@@ -52,6 +52,7 @@ class PerfProgramTest {
         Run.inBackground("perf", served, "-d", Rig.b().name(), "-p", port);
     Run client =
         Run.untilConnected(
+            server::isDone,
             Words.of("perf", measurement, "-d", Rig.a().name(), "-p", port, task, "127.0.0.1"));
     server.join().succeeded();
     return client.succeeded();
@@ -65,6 +66,7 @@ class PerfProgramTest {
         Run.inBackground("perf", measurement, "--cm", "--from", there, "-p", port);
     Run client =
         Run.untilConnected(
+            server::isDone,
             Words.of("perf", measurement, "-R", "--from", here, "-p", port, task, there));
     server.join().succeeded();
     return client.succeeded();

@@ -44,7 +44,7 @@ class UdpProgramsTest {
   /** Runs a server and then a client, which both must end well; returns the client's output. */
   private static String meet(String[] server, String[] client) throws InterruptedException {
     CompletableFuture<Run> serving = Run.inBackground(server);
-    String out = Run.untilConnected(client).succeeded().out();
+    String out = Run.untilConnected(serving::isDone, client).succeeded().out();
     serving.join().succeeded();
     return out;
   }
@@ -110,7 +110,9 @@ class UdpProgramsTest {
   void tracePrintsEachPacket() throws Exception {
     String[] options = {"-p", Ports.free(), "-n", "1", "--trace", "--device"};
     CompletableFuture<Run> serving = Run.inBackground(Words.of("pingpong", options, there()));
-    Run run = Run.untilConnected(Words.of("pingpong", options, Words.of(here(), "127.0.0.1")));
+    Run run =
+        Run.untilConnected(
+            serving::isDone, Words.of("pingpong", options, Words.of(here(), "127.0.0.1")));
     assertTrue(run.succeeded().err().contains("sent 127.0.0.1 > 127.0.0.2 RC_SEND_"), run.err());
     assertTrue(run.err().contains("received 127.0.0.2 > 127.0.0.1 RC_ACKNOWLEDGE "), run.err());
     serving.join().succeeded();
