@@ -12,7 +12,7 @@ import org.apache.activemq.artemis.api.core.client.ServerLocator;
 import org.apache.activemq.artemis.core.config.impl.ConfigurationImpl;
 import org.apache.activemq.artemis.core.server.embedded.EmbeddedActiveMQ;
 
-/** A broker of Artemis, or a producer and a consumer with the core client, on connections of their own. */
+/** A broker of Artemis, or a producer and a consumer, each on a connection of the core client. */
 final class Artemis {
   private static final String URL = "tcp://127.0.0.2:61616?useEpoll=false";
   private static final int MESSAGES = 20_000;

@@ -18,8 +18,6 @@ final class Cost {
   void print(String done) {
     System.out.printf(
         "%s: %.1f s, %.1f s of processors%n",
-        done,
-        (System.nanoTime() - start) / 1e9,
-        processors().minus(processors).toMillis() / 1e3);
+        done, (System.nanoTime() - start) / 1e9, processors().minus(processors).toMillis() / 1e3);
   }
 }
