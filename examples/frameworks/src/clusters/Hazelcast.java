@@ -19,6 +19,15 @@ final class Hazelcast {
     if (!args[0].equals(MEMBERS.getLast())) {
       return;
     }
+    try {
+      putGetAndKill(member, ProcessHandle.of(Long.parseLong(args[1])).orElseThrow());
+    } finally {
+      member.shutdown();
+    }
+  }
+
+  private static void putGetAndKill(HazelcastInstance member, ProcessHandle other)
+      throws InterruptedException {
     while (member.getCluster().getMembers().size() < MEMBERS.size()) {
       Thread.sleep(100);
     }
@@ -33,18 +42,17 @@ final class Hazelcast {
 
     IMap<String, Long> noticed = member.getMap("noticed");
     long killed = System.currentTimeMillis();
-    ProcessHandle.of(Long.parseLong(args[1])).orElseThrow().destroyForcibly();
+    other.destroyForcibly();
     while (noticed.size() < MEMBERS.size() - 1) {
       Thread.sleep(10);
     }
-    for (String other : noticed.keySet()) {
+    for (String address : noticed.keySet()) {
       System.out.printf(
           "%s has removed the killed member after %.1f s%n",
-          other, (noticed.get(other) - killed) / 1e3);
+          address, (noticed.get(address) - killed) / 1e3);
     }
     check(map);
     System.out.println("all entries read again");
-    member.shutdown();
   }
 
   private static HazelcastInstance start(String address) {
