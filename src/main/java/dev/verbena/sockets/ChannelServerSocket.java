@@ -69,15 +69,15 @@ final class ChannelServerSocket extends ServerSocket {
   @Override
   public Socket accept() throws IOException {
     view.requireOpen();
-    if (!channel.isBlocking()) {
+    int timeout = view.timeout();
+    if (timeout != 0 && !channel.isBlocking()) {
       throw new IllegalBlockingModeException();
     }
     try {
-      int timeout = view.timeout();
       SocketChannel accepted =
           calls.accept(timeout == 0 ? SocketCalls.FOREVER : TimeUnit.MILLISECONDS.toNanos(timeout));
-      if (accepted == null) {
-        throw new IllegalBlockingModeException(); // Changed meanwhile.
+      if (accepted == null) { // A non-blocking channel that nobody has connected to.
+        throw new IllegalBlockingModeException();
       }
       return accepted.socket();
     } catch (NotYetBoundException e) {

@@ -9,7 +9,7 @@ import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketException;
 import java.net.SocketOption;
-import java.net.StandardSocketOptions;
+import java.net.SocketOptions;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.nio.channels.AlreadyBoundException;
@@ -250,12 +250,12 @@ final class ChannelSocket extends Socket {
 
   @Override
   public void setTrafficClass(int trafficClass) throws SocketException { // JDK 22 ignores failures.
-    throw new SocketException("RDMA sockets have no traffic class");
+    view.setOption(SocketOptions.IP_TOS, trafficClass);
   }
 
   @Override
   public void setSoLinger(boolean on, int linger) throws SocketException { // Also negative.
-    view.set(StandardSocketOptions.SO_LINGER, on ? linger : -1);
+    view.setOption(SocketOptions.SO_LINGER, on ? linger : -1);
   }
 
   @Override

@@ -19,6 +19,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -26,6 +27,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -50,6 +53,8 @@ final class EventSelector extends AbstractSelector {
 
   /** The keys whose channels other threads have changed. */
   private final Queue<EventKey> changed = new ConcurrentLinkedQueue<>();
+
+  private final Predicate<EventKey> updating = this::update;
 
   // Of the thread that selects.
   private final List<EventKey> examined = new ArrayList<>();
@@ -149,38 +154,84 @@ final class EventSelector extends AbstractSelector {
 
   @Override
   public int selectNow() throws IOException {
-    return selectKeys(0);
+    return selectKeys(0, updating);
   }
 
   @Override
   public int select() throws IOException {
-    return selectKeys(FOREVER);
+    return selectKeys(FOREVER, updating);
   }
 
   @Override
   public int select(long milliseconds) throws IOException {
+    return selectKeys(limit(milliseconds), updating);
+  }
+
+  @Override
+  public int selectNow(Consumer<SelectionKey> action) throws IOException {
+    return selectKeys(0, consuming(action));
+  }
+
+  @Override
+  public int select(Consumer<SelectionKey> action) throws IOException {
+    return selectKeys(FOREVER, consuming(action));
+  }
+
+  @Override
+  public int select(Consumer<SelectionKey> action, long milliseconds) throws IOException {
+    return selectKeys(limit(milliseconds), consuming(action));
+  }
+
+  private static long limit(long milliseconds) {
     if (milliseconds < 0) {
       throw new IllegalArgumentException("Negative timeout: " + milliseconds);
     }
-    return selectKeys(milliseconds == 0 ? FOREVER : TimeUnit.MILLISECONDS.toNanos(milliseconds));
+    return milliseconds == 0 ? FOREVER : TimeUnit.MILLISECONDS.toNanos(milliseconds);
   }
 
-  private int selectKeys(long nanos) throws IOException {
+  /** Performs an action on keys that are ready, which leaves the selected set alone. */
+  private Predicate<EventKey> consuming(Consumer<SelectionKey> action) {
+    Objects.requireNonNull(action);
+    return key -> {
+      key.ready(key.found());
+      action.accept(key);
+      requireOpen(); // The action may have closed the selector.
+      return true;
+    };
+  }
+
+  /** Selects keys; returns for how many of those that are ready an action returns true. */
+  private int selectKeys(long nanos, Predicate<EventKey> action) throws IOException {
     synchronized (this) {
       requireOpen();
+      if (selecting != null) {
+        throw new IllegalStateException("select in progress"); // In an action of this thread.
+      }
       synchronized (publicSelected) {
         selecting = Thread.currentThread();
         try {
-          removeCancelled();
-          int updated = poll(nanos);
-          removeCancelled();
-          return updated;
-        } catch (VerbsException e) {
-          throw Failures.of(e);
+          pollUntilReady(nanos);
+          int count = 0;
+          for (EventKey key : examined) {
+            if (key.found() != 0 && key.isValid() && action.test(key)) {
+              count++;
+            }
+          }
+          return count;
         } finally {
           selecting = null;
         }
       }
+    }
+  }
+
+  private void pollUntilReady(long nanos) throws IOException {
+    try {
+      removeCancelled();
+      poll(nanos);
+      removeCancelled();
+    } catch (VerbsException e) {
+      throw Failures.of(e);
     }
   }
 
@@ -196,7 +247,7 @@ final class EventSelector extends AbstractSelector {
   }
 
   /** Polls until a channel is ready, the time has passed, or the selector is woken. */
-  private int poll(long nanos) {
+  private void poll(long nanos) {
     long start = Time.now();
     try {
       if (nanos != 0) {
@@ -204,7 +255,7 @@ final class EventSelector extends AbstractSelector {
       }
       long left = nanos;
       while (true) {
-        int updated = pollOnce(left);
+        pollOnce(left);
         boolean woken = isWoken.getAndSet(false);
         if (nanos != FOREVER) {
           left = nanos - (Time.now() - start);
@@ -212,7 +263,7 @@ final class EventSelector extends AbstractSelector {
         // A channel that was ready also ends a selection if its key is selected already: as in the
         // JDK, so that a program that left keys in the set finds them.
         if (isReady || woken || left <= 0 || !isOpen()) {
-          return updated;
+          return;
         }
         removeCancelled();
       }
@@ -223,7 +274,7 @@ final class EventSelector extends AbstractSelector {
     }
   }
 
-  private int pollOnce(long nanos) {
+  private void pollOnce(long nanos) {
     selection++;
     examined.clear();
     isReady = false;
@@ -242,16 +293,11 @@ final class EventSelector extends AbstractSelector {
       }
     }
     examineChanged();
-    int updated = 0;
     for (EventKey key : examined) {
-      if (key.found() != 0) {
-        if (!key.polled().isReportedWhileReady()) {
-          ready.add(key);
-        }
-        updated += update(key, key.found()) ? 1 : 0;
+      if (key.found() != 0 && !key.polled().isReportedWhileReady()) {
+        ready.add(key);
       }
     }
-    return updated;
   }
 
   private void examineChanged() {
@@ -276,8 +322,9 @@ final class EventSelector extends AbstractSelector {
     }
   }
 
-  /** Updates the ready set of a key; returns whether it has changed. */
-  private boolean update(EventKey key, int operations) {
+  /** Updates the ready set of a key that is selected; returns whether it has changed. */
+  private boolean update(EventKey key) {
+    int operations = key.found();
     if (selected.put(key, true) == null) {
       key.ready(operations);
       return true;

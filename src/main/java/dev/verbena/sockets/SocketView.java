@@ -12,6 +12,7 @@ import java.net.StandardSocketOptions;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NetworkChannel;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A channel as its socket uses it, a {@link java.net.Socket} or a {@link java.net.ServerSocket}:
@@ -26,7 +27,8 @@ final class SocketView extends SocketImpl {
           SO_SNDBUF, StandardSocketOptions.SO_SNDBUF,
           SO_RCVBUF, StandardSocketOptions.SO_RCVBUF,
           SO_KEEPALIVE, StandardSocketOptions.SO_KEEPALIVE,
-          SO_REUSEADDR, StandardSocketOptions.SO_REUSEADDR);
+          SO_REUSEADDR, StandardSocketOptions.SO_REUSEADDR,
+          IP_TOS, StandardSocketOptions.IP_TOS);
 
   private final NetworkChannel channel;
   private volatile int timeout;
@@ -53,7 +55,7 @@ final class SocketView extends SocketImpl {
     }
   }
 
-  <T> void set(SocketOption<T> name, T value) throws SocketException {
+  private <T> void set(SocketOption<T> name, T value) throws SocketException {
     try {
       channel.setOption(name, value);
     } catch (IOException e) {
@@ -73,9 +75,12 @@ final class SocketView extends SocketImpl {
   public void setOption(int id, Object value) throws SocketException {
     if (id == SO_TIMEOUT) {
       timeout = (Integer) value;
-    } else if (OPTIONS.containsKey(id)) {
-      set(option(id), value);
-    } else {
+      return;
+    }
+    SocketOption<Object> option = option(id);
+    if (option != null) {
+      set(option, value);
+    } else if (!value.equals(false)) { // As it is.
       throw new SocketException("RDMA sockets have neither urgent data nor a traffic class");
     }
   }
@@ -83,20 +88,29 @@ final class SocketView extends SocketImpl {
   @Override
   public Object getOption(int id) throws SocketException {
     try {
-      return switch (id) {
-        case SO_TIMEOUT -> timeout;
-        case SO_OOBINLINE -> false;
-        case IP_TOS -> 0;
-        default -> channel.getOption(option(id));
-      };
+      if (id == SO_TIMEOUT) {
+        return timeout;
+      }
+      requireOpen();
+      SocketOption<Object> option = option(id);
+      return option != null ? channel.getOption(option) : id == IP_TOS ? (Object) 0 : false;
     } catch (IOException e) {
       throw ofOption(e);
     }
   }
 
+  /** Returns the option with a number; null if the channel does not have it. */
   @SuppressWarnings("unchecked") // The socket has values of the type of each option.
-  private static SocketOption<Object> option(int id) {
-    return (SocketOption<Object>) OPTIONS.get(id);
+  private @Nullable SocketOption<Object> option(int id) {
+    for (SocketOption<?> option : channel.supportedOptions()) {
+      // The JDK does not publish SO_OOBINLINE, which its channels have.
+      if (id == SO_OOBINLINE
+          ? option.name().equals("SO_OOBINLINE")
+          : option.equals(OPTIONS.get(id))) {
+        return (SocketOption<Object>) option;
+      }
+    }
+    return null;
   }
 
   @Override

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.CancelledKeyException;
 import java.nio.channels.ClosedSelectorException;
@@ -332,6 +333,194 @@ abstract class SelectorBehaviour extends ConnectingBehaviour {
     assertEquals(1, selector.selectNow(selected::add));
     pair.client().read(ByteBuffer.allocate(1));
     assertEquals(0, selector.select(selected::add, 20));
+  }
+
+  /** Registers channels that have a byte to read with a selector. */
+  private List<SelectionKey> readable(Selector selector, int count) throws Exception {
+    List<SelectionKey> keys = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      Pair pair = connected();
+      pair.client().configureBlocking(false);
+      keys.add(pair.client().register(selector, SelectionKey.OP_READ));
+      pair.server().write(ByteBuffer.allocate(1));
+    }
+    for (SelectionKey key : keys) { // All of them have arrived.
+      try (Selector other = provider().openSelector()) {
+        key.channel().register(other, SelectionKey.OP_READ);
+        assertEquals(1, other.select());
+      }
+    }
+    return keys;
+  }
+
+  @Test
+  void actionsLeaveTheSelectedSetAlone() throws Exception {
+    Selector selector = selector();
+    SelectionKey key = readable(selector, 1).getFirst();
+    assertEquals(1, selector.select(k -> assertSame(key, k)));
+    assertEquals(Set.of(), selector.selectedKeys());
+    assertEquals(1, selector.select());
+    assertEquals(Set.of(key), selector.selectedKeys());
+    key.interestOps(SelectionKey.OP_READ | SelectionKey.OP_WRITE);
+    for (int i = 0; i < 2; i++) {
+      List<Integer> ready = new ArrayList<>();
+      assertEquals(1, selector.select(k -> ready.add(k.readyOps()), 1000));
+      assertEquals(List.of(SelectionKey.OP_READ | SelectionKey.OP_WRITE), ready);
+      assertEquals(Set.of(key), selector.selectedKeys());
+    }
+    key.interestOps(SelectionKey.OP_WRITE);
+    assertEquals(1, selector.selectNow(k -> assertEquals(SelectionKey.OP_WRITE, k.readyOps())));
+    assertEquals(Set.of(key), selector.selectedKeys());
+  }
+
+  @Test
+  void actionIsCalledOnceForEachKey() throws Exception {
+    Selector selector = selector();
+    Set<SelectionKey> keys = Set.copyOf(readable(selector, 3));
+    for (int i = 0; i < 3; i++) {
+      List<SelectionKey> consumed = new ArrayList<>();
+      assertEquals(3, selector.select(consumed::add));
+      assertEquals(3, consumed.size());
+      assertEquals(keys, Set.copyOf(consumed));
+    }
+  }
+
+  @Test
+  void actionsAreChecked() throws Exception {
+    Selector selector = selector();
+    assertThrows(NullPointerException.class, () -> selector.select(null));
+    assertThrows(NullPointerException.class, () -> selector.select(null, 10));
+    assertThrows(NullPointerException.class, () -> selector.selectNow(null));
+    assertThrows(IllegalArgumentException.class, () -> selector.select(key -> {}, -1));
+    selector.wakeup();
+    assertEquals(0, selector.select(key -> {}));
+    selector.close();
+    assertThrows(ClosedSelectorException.class, () -> selector.select(key -> {}));
+    assertThrows(ClosedSelectorException.class, () -> selector.select(key -> {}, 10));
+    assertThrows(ClosedSelectorException.class, () -> selector.selectNow(key -> {}));
+  }
+
+  @Test
+  void exceptionOfAnActionIsThrownAndNoKeyIsLost() throws Exception {
+    Selector selector = selector();
+    Set<SelectionKey> keys = Set.copyOf(readable(selector, 3));
+    List<SelectionKey> consumed = new ArrayList<>();
+    IllegalStateException failure = new IllegalStateException("for the test");
+    assertSame(
+        failure,
+        assertThrows(
+            IllegalStateException.class,
+            () ->
+                selector.select(
+                    key -> {
+                      consumed.add(key);
+                      throw failure;
+                    })));
+    assertEquals(1, consumed.size());
+    consumed.clear();
+    assertEquals(3, selector.select(consumed::add));
+    assertEquals(keys, Set.copyOf(consumed));
+  }
+
+  @Test
+  void actionMayCloseTheSelector() throws Exception {
+    Selector selector = selector();
+    List<SelectionKey> keys = readable(selector, 2);
+    List<SelectionKey> consumed = new ArrayList<>();
+    assertThrows(
+        ClosedSelectorException.class,
+        () ->
+            selector.select(
+                key -> {
+                  consumed.add(key);
+                  try {
+                    selector.close();
+                  } catch (IOException e) {
+                    throw new AssertionError(e);
+                  }
+                }));
+    assertEquals(1, consumed.size());
+    assertFalse(keys.getFirst().isValid() || keys.getLast().isValid());
+    assertFalse(keys.getFirst().channel().isRegistered());
+  }
+
+  @Test
+  void actionMayCancelRegisterAndWakeUp() throws Exception {
+    Selector selector = selector();
+    SelectionKey key = readable(selector, 1).getFirst();
+    SocketChannel other = connected().client();
+    other.configureBlocking(false);
+    assertEquals(
+        1,
+        selector.select(
+            k -> {
+              k.cancel();
+              try {
+                other.register(selector, SelectionKey.OP_WRITE);
+              } catch (IOException e) {
+                throw new AssertionError(e);
+              }
+              selector.wakeup();
+            }));
+    assertEquals(Set.of(key, other.keyFor(selector)), selector.keys(), "until the next selection");
+    List<SelectionKey> consumed = new ArrayList<>();
+    assertEquals(1, selector.select(consumed::add));
+    assertEquals(List.of(other.keyFor(selector)), consumed);
+    assertEquals(Set.of(other.keyFor(selector)), selector.keys());
+    assertFalse(key.channel().isRegistered());
+    other.close();
+    selector.wakeup();
+    assertEquals(0, selector.select(consumed::add));
+  }
+
+  @Test
+  void cancelledKeysAreNotConsumed() throws Exception {
+    Selector selector = selector();
+    List<SelectionKey> keys = readable(selector, 2);
+    keys.getFirst().cancel();
+    List<SelectionKey> consumed = new ArrayList<>();
+    assertEquals(1, selector.select(consumed::add));
+    assertEquals(List.of(keys.getLast()), consumed);
+  }
+
+  @Test
+  void actionDoesNotSelect() throws Exception {
+    Selector selector = selector();
+    SelectionKey key = readable(selector, 1).getFirst();
+    assertThrows(
+        IllegalStateException.class,
+        () ->
+            selector.select(
+                k -> {
+                  try {
+                    selector.selectNow();
+                  } catch (IOException e) {
+                    throw new AssertionError(e);
+                  }
+                }));
+    assertEquals(1, selector.selectNow());
+    assertEquals(Set.of(key), selector.selectedKeys());
+  }
+
+  @Test
+  void wakeupDuringAnActionEndsTheNextSelection() throws Exception {
+    Selector selector = selector();
+    SelectionKey key = readable(selector, 1).getFirst();
+    assertEquals(
+        1,
+        selector.select(
+            k -> {
+              selector.wakeup();
+              k.interestOps(0);
+            }));
+    assertEquals(0, selector.select(k -> {}));
+    var select = inBackground(() -> selector.select(k -> assertSame(key, k)));
+    letItWait();
+    assertFalse(select.isDone());
+    key.interestOps(SelectionKey.OP_READ);
+    selector.wakeup();
+    await(select);
+    assertEquals(1, selector.select(k -> assertSame(key, k)));
   }
 
   @Test
