@@ -130,7 +130,7 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
         return null;
       }
       try {
-        return StreamChannel.accepted(provider, accepted, options.sizes());
+        return StreamChannel.accepted(provider, accepted, options.ofAccepted());
       } catch (Throwable t) { // For example without memory: nobody else would close it.
         var _ = accepted.close(0);
         throw t;

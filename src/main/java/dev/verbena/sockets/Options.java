@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import java.net.SocketException;
 import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.util.Collections;
@@ -9,12 +10,11 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /** The options of a channel. */
 final class Options {
   private static final int MAX_LINGER = 0xffff;
-  private static final int MAX_KEEPIDLE = 0x7fff; // As for TCP on Linux.
-  private static final int DEFAULT_KEEPIDLE = 7200;
   private static final int MIN_BUFFER = 4096;
   private static final int MAX_BUFFER = 1 << 28;
   private static final int MAX_INLINE = 0xfffe;
@@ -30,11 +30,33 @@ final class Options {
     static final Range REQUESTS = new Range(Sizes.LEAST_REQUESTS, Sizes.MOST_REQUESTS);
   }
 
-  /**
-   * {@code TCP_KEEPIDLE} of {@code jdk.net.ExtendedSocketOptions}: none without the module {@code
-   * jdk.net}, which this module does not require.
-   */
-  private static final Optional<SocketOption<?>> KEEPIDLE = keepIdle();
+  /** An option of the keep-alive, as for TCP on Linux. */
+  private enum Keep {
+    IDLE("TCP_KEEPIDLE", 7200, 0x7fff),
+    INTERVAL("TCP_KEEPINTERVAL", 75, 0x7fff),
+    COUNT("TCP_KEEPCOUNT", 9, 0x7f);
+
+    /** None without the module {@code jdk.net}, which this module does not require. */
+    final Optional<SocketOption<?>> option;
+
+    final int unset;
+    final Range range;
+
+    Keep(String name, int unset, int max) {
+      this.option = find(name);
+      this.unset = unset;
+      this.range = new Range(1, max);
+    }
+
+    private static Optional<SocketOption<?>> find(String name) {
+      try {
+        Class<?> options = Class.forName("jdk.net.ExtendedSocketOptions");
+        return Optional.of((SocketOption<?>) options.getField(name).get(null));
+      } catch (ReflectiveOperationException e) {
+        return Optional.empty();
+      }
+    }
+  }
 
   private static final Map<SocketOption<?>, Range> OF_LISTENERS = ofListeners();
   private static final Map<SocketOption<?>, Range> OF_CONNECTIONS = ofConnections();
@@ -46,7 +68,9 @@ final class Options {
     this.ranges = ranges;
     ranges.keySet().forEach(option -> values.put(option, 0));
     values.put(StandardSocketOptions.SO_LINGER, -1);
-    KEEPIDLE.ifPresent(option -> values.put(option, DEFAULT_KEEPIDLE));
+    for (Keep keep : Keep.values()) {
+      keep.option.ifPresent(option -> values.put(option, keep.unset));
+    }
     values.put(StandardSocketOptions.SO_SNDBUF, sizes.sendBuffer());
     values.put(StandardSocketOptions.SO_RCVBUF, sizes.receiveBuffer());
     values.put(RdmaSocketOptions.RDMA_SQSIZE, sizes.sends());
@@ -63,8 +87,17 @@ final class Options {
   }
 
   /** Returns the options of a connection. */
-  static Options ofConnection(Sizes sizes) {
-    return new Options(OF_CONNECTIONS, sizes);
+  static Options ofConnection() {
+    return new Options(OF_CONNECTIONS, Sizes.DEFAULT);
+  }
+
+  /** Returns those of a connection that a listener with these options has accepted. */
+  Options ofAccepted() {
+    Options accepted = new Options(OF_CONNECTIONS, sizes());
+    for (Keep keep : Keep.values()) {
+      keep.option.ifPresent(option -> accepted.values.put(option, number(option)));
+    }
+    return accepted;
   }
 
   /** Returns the names of the options of listening channels. */
@@ -85,6 +118,9 @@ final class Options {
     all.put(RdmaSocketOptions.RDMA_RQSIZE, Range.REQUESTS);
     all.put(RdmaSocketOptions.RDMA_INLINE, new Range(0, MAX_INLINE));
     all.put(RdmaSocketOptions.RDMA_IOMAPSIZE, new Range(0, MAX_AREAS));
+    for (Keep keep : Keep.values()) {
+      keep.option.ifPresent(option -> all.put(option, keep.range));
+    }
     return Collections.unmodifiableMap(all);
   }
 
@@ -94,17 +130,7 @@ final class Options {
     all.put(StandardSocketOptions.SO_KEEPALIVE, Range.BOOLEAN);
     all.put(StandardSocketOptions.SO_LINGER, new Range(-1, MAX_LINGER));
     all.put(StandardSocketOptions.TCP_NODELAY, Range.BOOLEAN);
-    KEEPIDLE.ifPresent(option -> all.put(option, new Range(1, MAX_KEEPIDLE)));
     return Collections.unmodifiableMap(all);
-  }
-
-  private static Optional<SocketOption<?>> keepIdle() {
-    try {
-      Class<?> options = Class.forName("jdk.net.ExtendedSocketOptions");
-      return Optional.of((SocketOption<?>) options.getField("TCP_KEEPIDLE").get(null));
-    } catch (ReflectiveOperationException e) {
-      return Optional.empty();
-    }
   }
 
   /**
@@ -118,7 +144,7 @@ final class Options {
     }
   }
 
-  <T> void set(SocketOption<T> option, T value) {
+  <T> void set(SocketOption<T> option, T value) throws SocketException {
     if (!option.type().isInstance(value)) { // Nor null.
       throw new IllegalArgumentException(
           option + " has values of the type " + option.type().getSimpleName());
@@ -129,8 +155,13 @@ final class Options {
         (range.equals(Range.BUFFER) && number >= 0)
             || option.equals(StandardSocketOptions.SO_LINGER);
     if (!isHint && (number < range.min || number > range.max)) {
-      throw new IllegalArgumentException(
-          "%s: %d is not in %d..%d".formatted(option, number, range.min, range.max));
+      String wrong = "%s: %d is not in %d..%d".formatted(option, number, range.min, range.max);
+      for (Keep keep : Keep.values()) {
+        if (keep.range == range) {
+          throw new SocketException(wrong); // As for TCP.
+        }
+      }
+      throw new IllegalArgumentException(wrong);
     }
     values.put(option, Math.clamp(number, range.min, range.max));
   }
@@ -151,12 +182,15 @@ final class Options {
     return number(StandardSocketOptions.SO_LINGER);
   }
 
-  boolean isKeptAlive() {
-    return number(StandardSocketOptions.SO_KEEPALIVE) != 0;
+  /** Returns the keep-alive; null without SO_KEEPALIVE. */
+  @Nullable StreamKeepAlive keepAlive() {
+    return number(StandardSocketOptions.SO_KEEPALIVE) == 0
+        ? null
+        : new StreamKeepAlive(number(Keep.IDLE), number(Keep.INTERVAL), number(Keep.COUNT));
   }
 
-  int keepAliveSeconds() {
-    return KEEPIDLE.map(this::number).orElse(DEFAULT_KEEPIDLE);
+  private int number(Keep keep) {
+    return keep.option.map(this::number).orElse(keep.unset);
   }
 
   /** Returns the sizes of a connection with these options. */

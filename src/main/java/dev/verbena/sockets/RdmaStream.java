@@ -363,14 +363,26 @@ final class RdmaStream {
   }
 
   /**
-   * Sends an empty write, whose failure shows that the peer cannot be reached.
-   *
-   * @return whether the connection has not ended
+   * Returns for how long nothing was heard of the peer, since the first call at most; negative if
+   * the connection has ended.
    */
-  boolean keepAlive() {
+  long silence() {
+    try (var _ = lock.hold()) {
+      return protocol.silence();
+    }
+  }
+
+  /** Sends an empty write, which the peer's device acknowledges. */
+  void keepAlive() {
     try (var _ = lock.hold()) {
       protocol.keepAlive();
-      return !state.hasEnded();
+    }
+  }
+
+  /** Fails the connection, whose peer cannot be reached any more. */
+  void fail(String why) {
+    try (var _ = lock.hold()) {
+      state.fail(why);
     }
   }
 

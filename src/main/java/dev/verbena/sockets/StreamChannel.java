@@ -65,14 +65,14 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
   static StreamChannel open(
       SelectorProvider provider, @Nullable ProtocolFamily family, List<EventKey> keys) {
     Addresses.requireInternet(family);
-    return new StreamChannel(provider, Options.ofConnection(Sizes.DEFAULT), family, keys);
+    return new StreamChannel(provider, Options.ofConnection(), family, keys);
   }
 
   /** Returns the channel of an accepted connection. */
-  static StreamChannel accepted(SelectorProvider provider, RdmaConnection accepted, Sizes sizes) {
+  static StreamChannel accepted(
+      SelectorProvider provider, RdmaConnection accepted, Options options) {
     StreamChannel channel =
-        new StreamChannel(
-            provider, Options.ofConnection(sizes), null, new CopyOnWriteArrayList<>());
+        new StreamChannel(provider, options, null, new CopyOnWriteArrayList<>());
     channel.connection.accept(accepted);
     return channel;
   }

@@ -1,7 +1,6 @@
 package dev.verbena.sockets;
 
 import dev.verbena.RdmaException;
-import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.io.EpollSet;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
@@ -17,7 +16,6 @@ import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NoConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
 import java.nio.channels.SelectionKey;
-import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ExecutionException;
@@ -53,10 +51,10 @@ final class StreamConnection implements PolledChannel {
   private volatile boolean isInputShut;
   private volatile boolean isOutputShut;
 
-  /** The interval of the keep-alive, which is 0 if there is none. */
-  private long keepAliveSeconds;
+  /** The options of the keep-alive, which are null if there is none. */
+  private @Nullable StreamKeepAlive keepAlive;
 
-  private volatile @Nullable KeepAlive keepAlive;
+  private volatile @Nullable Thread keeper;
 
   /** Whether the descriptor of the stream will be closed, or was. */
   private volatile boolean isReleasing;
@@ -225,17 +223,14 @@ final class StreamConnection implements PolledChannel {
 
   /** Starts, continues or ends the keep-alive, as the options say. Guarded by the state lock. */
   private void keepAlive() {
-    long wanted = options.isKeptAlive() ? options.keepAliveSeconds() : 0;
-    if (wanted == keepAliveSeconds) {
+    StreamKeepAlive wanted = options.keepAlive();
+    if (Objects.equals(wanted, keepAlive)) {
       return;
     }
-    keepAliveSeconds = wanted;
+    keepAlive = wanted;
     stopKeepAlive();
-    if (wanted > 0) {
-      RdmaStream stream = stream();
-      keepAlive =
-          KeepAlive.start(
-              stream.toString(), Duration.ofSeconds(wanted), () -> 0, _ -> stream.keepAlive());
+    if (wanted != null) {
+      keeper = wanted.start(stream());
     }
     if (isReleasing) { // Perhaps before the keep-alive was started.
       stopKeepAlive();
@@ -243,9 +238,9 @@ final class StreamConnection implements PolledChannel {
   }
 
   private void stopKeepAlive() {
-    KeepAlive current = keepAlive;
+    Thread current = keeper;
     if (current != null) {
-      current.stop();
+      current.interrupt();
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.verbena.sockets;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.time.Time;
 import dev.verbena.values.CompletionFlag;
 import dev.verbena.verbs.Completions;
 
@@ -25,6 +26,11 @@ final class StreamProtocol {
   private final Grants grants;
   private final OutputRing output;
   private final Completions completions = new Completions(BATCH);
+
+  /** When something was heard of the peer last, if {@link #isKeptAlive}. */
+  private long heard;
+
+  private boolean isKeptAlive;
 
   StreamProtocol(
       Sizes sizes,
@@ -90,6 +96,9 @@ final class StreamProtocol {
       }
       if (!state.isDrained()) {
         queues.postReceives(succeeded);
+      }
+      if (succeeded > 0) {
+        heard();
       }
       if (count < BATCH) {
         return false;
@@ -164,9 +173,31 @@ final class StreamProtocol {
     }
     if (!completions.isSuccess(index)) {
       state.failed(completions.status(index));
-    } else if (operation == RsocketMessage.CONTROL && (int) id == RsocketMessage.DISCONNECT) {
+      return;
+    }
+    heard();
+    if (operation == RsocketMessage.CONTROL && (int) id == RsocketMessage.DISCONNECT) {
       state.disconnect();
     }
+  }
+
+  private void heard() {
+    if (isKeptAlive) {
+      heard = Time.now();
+    }
+  }
+
+  /**
+   * Returns for how long nothing was heard of the peer, since the first call at most; negative if
+   * the connection has ended.
+   */
+  long silence() {
+    if (!isKeptAlive) {
+      isKeptAlive = true;
+      heard = Time.now();
+    }
+    boolean _ = process();
+    return state.isConnected() ? Time.now() - heard : -1;
   }
 
   private boolean canControl() {
@@ -193,7 +224,7 @@ final class StreamProtocol {
     }
   }
 
-  /** Sends an empty write, whose failure shows that the peer cannot be reached. */
+  /** Sends an empty write, unless requests are outstanding that the peer must acknowledge, too. */
   void keepAlive() {
     if (canControl()) {
       control.post(StreamRequests.KEEPALIVE, RsocketMessage.CONTROL, RsocketMessage.KEEPALIVE);

@@ -184,17 +184,19 @@ final class StreamScenario {
       throws IOException {
     if (trouble == Trouble.HOSTS) {
       channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-      channel.setOption(keepaliveTime(channel), 1 + random.nextInt(MOST_KEEP_ALIVE));
+      for (String option : List.of("TCP_KEEPIDLE", "TCP_KEEPINTERVAL", "TCP_KEEPCOUNT")) {
+        channel.setOption(keepAlive(channel, option), 1 + random.nextInt(MOST_KEEP_ALIVE));
+      }
     }
     int pattern = isServer ? ~client.hashCode() : client.hashCode();
     return new SimulatedEnd(simulation, name, channel, pattern, trouble != Trouble.NONE);
   }
 
-  /** {@code TCP_KEEPIDLE} of the module jdk.net, which the tests are compiled without. */
+  /** An option of the module jdk.net, which the tests are compiled without. */
   @SuppressWarnings("unchecked")
-  private static SocketOption<Integer> keepaliveTime(SocketChannel channel) {
+  private static SocketOption<Integer> keepAlive(SocketChannel channel, String name) {
     return channel.supportedOptions().stream()
-        .filter(option -> option.name().equals("TCP_KEEPIDLE"))
+        .filter(option -> option.name().equals(name))
         .map(option -> (SocketOption<Integer>) option)
         .findFirst()
         .orElseThrow();

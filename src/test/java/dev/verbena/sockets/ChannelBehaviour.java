@@ -7,15 +7,24 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketException;
 import java.net.SocketOption;
 import java.net.SocketTimeoutException;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
+import java.nio.channels.IllegalBlockingModeException;
+import java.nio.channels.NetworkChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * How the channels and selectors of a provider behave, whichever provider it is: what its
@@ -53,16 +62,21 @@ abstract class ChannelBehaviour extends SelectorBehaviour {
     assertTrue(listener.getOption(StandardSocketOptions.SO_RCVBUF) >= 40_000);
   }
 
-  /** {@code TCP_KEEPIDLE} of the module jdk.net, which the tests are compiled without. */
+  /** {@code TCP_KEEPIDLE}. */
   static SocketOption<Integer> keepaliveTime(SocketChannel channel) {
+    return option(channel, "TCP_KEEPIDLE");
+  }
+
+  /** An option of the module jdk.net, which the tests are compiled without. */
+  static SocketOption<Integer> option(NetworkChannel channel, String name) {
     for (SocketOption<?> option : channel.supportedOptions()) {
-      if (option.name().equals("TCP_KEEPIDLE")) {
+      if (option.name().equals(name)) {
         @SuppressWarnings("unchecked")
         SocketOption<Integer> found = (SocketOption<Integer>) option;
         return found;
       }
     }
-    throw new AssertionError(channel.supportedOptions());
+    throw new AssertionError(name + " of " + channel.supportedOptions());
   }
 
   @Test
@@ -78,6 +92,41 @@ abstract class ChannelBehaviour extends SelectorBehaviour {
     client.setOption(StandardSocketOptions.SO_KEEPALIVE, false);
     assertFalse(client.getOption(StandardSocketOptions.SO_KEEPALIVE));
     assertThrows(IllegalArgumentException.class, () -> client.setOption(time, null));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"TCP_KEEPIDLE, 7200, 32767", "TCP_KEEPINTERVAL, 75, 32767", "TCP_KEEPCOUNT, 9, 127"})
+  void keepaliveOptionsAreThoseOfLinux(String name, int unset, int most) throws Exception {
+    try (ServerSocketChannel listener = listener();
+        SocketChannel client = provider().openSocketChannel()) {
+      for (NetworkChannel channel : List.of(client, listener)) {
+        SocketOption<Integer> option = option(channel, name);
+        assertEquals(unset, channel.getOption(option));
+        for (int value : new int[] {most, 1}) {
+          assertEquals(value, channel.setOption(option, value).getOption(option));
+        }
+        for (int value : new int[] {-1, 0, most + 1}) {
+          assertThrows(SocketException.class, () -> channel.setOption(option, value));
+        }
+        assertEquals(1, channel.setOption(option, 1).getOption(option));
+      }
+    }
+  }
+
+  @Test
+  void acceptedChannelsHaveTheKeepaliveOptionsOfTheirListener() throws Exception {
+    try (ServerSocketChannel listener = listener()) {
+      listener.setOption(option(listener, "TCP_KEEPIDLE"), 11);
+      listener.setOption(option(listener, "TCP_KEEPINTERVAL"), 12);
+      listener.setOption(option(listener, "TCP_KEEPCOUNT"), 13);
+      var accepted = inBackground(listener::accept);
+      client().connect(listener.getLocalAddress());
+      SocketChannel server = closing(accepted.get());
+      assertEquals(11, server.getOption(option(server, "TCP_KEEPIDLE")));
+      assertEquals(12, server.getOption(option(server, "TCP_KEEPINTERVAL")));
+      assertEquals(13, server.getOption(option(server, "TCP_KEEPCOUNT")));
+      assertFalse(server.getOption(StandardSocketOptions.SO_KEEPALIVE));
+    }
   }
 
   @Test
@@ -106,6 +155,49 @@ abstract class ChannelBehaviour extends SelectorBehaviour {
     assertFalse(client.getChannel().isOpen());
     listener.socket().setSoTimeout(30);
     assertThrows(SocketTimeoutException.class, () -> listener.socket().accept());
+  }
+
+  @Test
+  void socketsSetTheOptionsThatTheirChannelsHave() throws Exception {
+    SocketChannel channel = connected().client();
+    Socket socket = channel.socket();
+    socket.setOOBInline(false);
+    assertFalse(socket.getOOBInline());
+    if (channel.supportedOptions().contains(StandardSocketOptions.IP_TOS)) {
+      socket.setTrafficClass(0x10);
+      assertEquals(0x10, channel.getOption(StandardSocketOptions.IP_TOS));
+      assertEquals(0x10, socket.getTrafficClass());
+      socket.setOOBInline(true);
+      assertTrue(socket.getOOBInline());
+      assertThrows(IllegalArgumentException.class, () -> socket.setTrafficClass(256));
+    } else {
+      assertThrows(SocketException.class, () -> socket.setTrafficClass(0x10));
+      assertEquals(0, socket.getTrafficClass());
+      assertThrows(SocketException.class, () -> socket.setOOBInline(true));
+    }
+    channel.close();
+    assertThrows(SocketException.class, () -> socket.setTrafficClass(0x10));
+    assertThrows(SocketException.class, socket::getTrafficClass);
+    assertThrows(SocketException.class, () -> socket.setOOBInline(false));
+    assertThrows(SocketException.class, socket::getOOBInline);
+  }
+
+  @Test
+  void socketOfANonBlockingListenerAcceptsAConnectionThatWaits() throws Exception {
+    ServerSocketChannel listener = listener();
+    listener.configureBlocking(false);
+    ServerSocket socket = listener.socket();
+    assertThrows(IllegalBlockingModeException.class, socket::accept);
+    Selector selector = selector();
+    listener.register(selector, SelectionKey.OP_ACCEPT);
+    client().connect(listener.getLocalAddress());
+    assertEquals(1, selector.select());
+    socket.setSoTimeout(30);
+    assertThrows(IllegalBlockingModeException.class, socket::accept);
+    socket.setSoTimeout(0);
+    Socket accepted = closing(socket.accept());
+    assertTrue(accepted.isConnected() && accepted.getChannel().isBlocking());
+    assertThrows(IllegalBlockingModeException.class, socket::accept);
   }
 
   @Test
