@@ -227,6 +227,34 @@ class HostileManagementTest {
     }
   }
 
+  /** It might be that of a stranger who has written the peer's address into it. */
+  @Test
+  void anotherDeviceAtTheAddressEndsAConnectionOnceItHasAnswered() throws Exception {
+    int other = PEER_ID + 1;
+    try (Established connection = new Established(ACK_TIMEOUT)) {
+      peer.manage(
+          RawRoce.REQ,
+          RawRoce.request(other, PEER_GUID + 1, 9, peer.address, own, SERVICE, ACK_TIMEOUT));
+      try (Endpoint endpoint = connection.listener.take()) {
+        connection.assertLives("REQ");
+        var _ = endpoint.id().queues().createQueuePair(QueuePairCapacity.of(1));
+        endpoint.id().accept(ConnectionParameters.DEFAULT, new byte[0]);
+        int id = next(peer, RawRoce.REP).id();
+        stranger.manage(RawRoce.RTU, other, id);
+        peer.manage(RawRoce.RTU, other, id + 1);
+        peer.manage(RawRoce.RTU, other + 1, id);
+        peer.manage(RawRoce.RTU, PEER_ID, connection.id);
+        connection.assertLives("RTU");
+        peer.manage(RawRoce.RTU, other, id);
+        RawRoce.Mad end = next(peer, RawRoce.DREQ);
+        assertEquals(PEER_ID, end.peerId());
+        peer.manage(RawRoce.DREP, PEER_ID, connection.id);
+        Await.until("the end", () -> connection.endpoint.end().isPresent());
+        assertTrue(endpoint.end().isEmpty());
+      }
+    }
+  }
+
   @Test
   void idsCannotBeGuessed() throws Exception {
     try (Listener _ = listen()) {

@@ -26,7 +26,9 @@ import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.util.ArrayDeque;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.SequencedSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -67,6 +69,10 @@ final class CmAgent implements ManagementHandler {
   private final Map<Integer, CmExchange> exchanges = new HashMap<>();
   private final Map<PeerKey, CmExchange> byPeer = new HashMap<>();
   private final Map<PeerKey, CmExchange> byQueuePair = new HashMap<>();
+
+  /** The exchanges with each address that a message of the peer has confirmed, the oldest first. */
+  private final Map<Gids, SequencedSet<CmExchange>> confirmed = new HashMap<>();
+
   private final Map<Integer, CmLookup> lookups = new HashMap<>();
   private final Map<PeerKey, CmLookup> questions = new HashMap<>();
   private final ArrayDeque<Arrival> arrivals = new ArrayDeque<>();
@@ -132,6 +138,23 @@ final class CmAgent implements ManagementHandler {
     exchanges.remove(exchange.id, exchange);
     byPeer.remove(peer(exchange), exchange);
     byQueuePair.remove(queuePair(exchange), exchange);
+    SequencedSet<CmExchange> others = confirmed.get(exchange.destination());
+    if (others != null && others.remove(exchange) && others.isEmpty()) {
+      confirmed.remove(exchange.destination());
+    }
+  }
+
+  /**
+   * The peer of an exchange has answered, and so is at its address. Connections with another device
+   * there are stale: that device was replaced, as one over UDP is by the next process.
+   */
+  void confirm(CmExchange exchange) {
+    SequencedSet<CmExchange> all =
+        confirmed.computeIfAbsent(exchange.destination(), _ -> new LinkedHashSet<>());
+    all.add(exchange);
+    while (all.getFirst().peerGuid != exchange.peerGuid) {
+      all.removeFirst().disconnect();
+    }
   }
 
   private static PeerKey peer(CmExchange exchange) {

@@ -321,6 +321,7 @@ public final class CmExchange {
       rnrRetryCount = rep.offer().rnrRetryCount();
       take(rep.offer());
       agent.addPeer(this);
+      agent.confirm(this);
       state = State.REP_RECEIVED;
       tell(
           rdma_h.RDMA_CM_EVENT_CONNECT_RESPONSE(),
@@ -332,6 +333,9 @@ public final class CmExchange {
   private void ready() {
     if (state == State.REP_SENT) {
       established();
+    }
+    if (state == State.ESTABLISHED) { // Perhaps since data came before the RTU.
+      agent.confirm(this);
     }
   }
 
