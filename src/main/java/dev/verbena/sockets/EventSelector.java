@@ -28,7 +28,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,8 +52,6 @@ final class EventSelector extends AbstractSelector {
 
   /** The keys whose channels other threads have changed. */
   private final Queue<EventKey> changed = new ConcurrentLinkedQueue<>();
-
-  private final Predicate<EventKey> updating = this::update;
 
   // Of the thread that selects.
   private final List<EventKey> examined = new ArrayList<>();
@@ -154,32 +151,27 @@ final class EventSelector extends AbstractSelector {
 
   @Override
   public int selectNow() throws IOException {
-    return selectKeys(0, updating);
+    return selectKeys(0, null);
   }
 
   @Override
   public int select() throws IOException {
-    return selectKeys(FOREVER, updating);
+    return selectKeys(FOREVER, null);
   }
 
   @Override
   public int select(long milliseconds) throws IOException {
-    return selectKeys(limit(milliseconds), updating);
+    return selectKeys(limit(milliseconds), null);
   }
 
   @Override
   public int selectNow(Consumer<SelectionKey> action) throws IOException {
-    return selectKeys(0, consuming(action));
-  }
-
-  @Override
-  public int select(Consumer<SelectionKey> action) throws IOException {
-    return selectKeys(FOREVER, consuming(action));
+    return selectKeys(0, Objects.requireNonNull(action));
   }
 
   @Override
   public int select(Consumer<SelectionKey> action, long milliseconds) throws IOException {
-    return selectKeys(limit(milliseconds), consuming(action));
+    return selectKeys(limit(milliseconds), Objects.requireNonNull(action));
   }
 
   private static long limit(long milliseconds) {
@@ -189,19 +181,8 @@ final class EventSelector extends AbstractSelector {
     return milliseconds == 0 ? FOREVER : TimeUnit.MILLISECONDS.toNanos(milliseconds);
   }
 
-  /** Performs an action on keys that are ready, which leaves the selected set alone. */
-  private Predicate<EventKey> consuming(Consumer<SelectionKey> action) {
-    Objects.requireNonNull(action);
-    return key -> {
-      key.ready(key.found());
-      action.accept(key);
-      requireOpen(); // The action may have closed the selector.
-      return true;
-    };
-  }
-
-  /** Selects keys; returns for how many of those that are ready an action returns true. */
-  private int selectKeys(long nanos, Predicate<EventKey> action) throws IOException {
+  /** Selects keys; with an action, performs it for each and leaves the selected set alone. */
+  private int selectKeys(long nanos, @Nullable Consumer<SelectionKey> action) throws IOException {
     synchronized (this) {
       requireOpen();
       if (selecting != null) {
@@ -210,11 +191,11 @@ final class EventSelector extends AbstractSelector {
       synchronized (publicSelected) {
         selecting = Thread.currentThread();
         try {
-          pollUntilReady(nanos);
+          poll(nanos);
           int count = 0;
           for (EventKey key : examined) {
-            if (key.found() != 0 && key.isValid() && action.test(key)) {
-              count++;
+            if (key.found() != 0 && key.isValid()) {
+              count += (action == null ? update(key) : consume(key, action)) ? 1 : 0;
             }
           }
           return count;
@@ -222,16 +203,6 @@ final class EventSelector extends AbstractSelector {
           selecting = null;
         }
       }
-    }
-  }
-
-  private void pollUntilReady(long nanos) throws IOException {
-    try {
-      removeCancelled();
-      poll(nanos);
-      removeCancelled();
-    } catch (VerbsException e) {
-      throw Failures.of(e);
     }
   }
 
@@ -247,26 +218,27 @@ final class EventSelector extends AbstractSelector {
   }
 
   /** Polls until a channel is ready, the time has passed, or the selector is woken. */
-  private void poll(long nanos) {
+  private void poll(long nanos) throws IOException {
     long start = Time.now();
     try {
+      removeCancelled();
       if (nanos != 0) {
         begin();
       }
       long left = nanos;
-      while (true) {
+      boolean woken;
+      do {
         pollOnce(left);
-        boolean woken = isWoken.getAndSet(false);
+        woken = isWoken.getAndSet(false);
         if (nanos != FOREVER) {
           left = nanos - (Time.now() - start);
         }
+        removeCancelled();
         // A channel that was ready also ends a selection if its key is selected already: as in the
         // JDK, so that a program that left keys in the set finds them.
-        if (isReady || woken || left <= 0 || !isOpen()) {
-          return;
-        }
-        removeCancelled();
-      }
+      } while (!isReady && !woken && left > 0 && isOpen());
+    } catch (VerbsException e) {
+      throw Failures.of(e);
     } finally {
       if (nanos != 0) {
         end();
@@ -332,6 +304,13 @@ final class EventSelector extends AbstractSelector {
     int before = key.ready();
     key.ready(before | operations);
     return (operations & ~before) != 0;
+  }
+
+  private boolean consume(EventKey key, Consumer<SelectionKey> action) {
+    key.ready(key.found());
+    action.accept(key);
+    requireOpen(); // The action may have closed the selector.
+    return true;
   }
 
   @Override

@@ -25,7 +25,6 @@ import java.nio.channels.spi.SelectorProvider;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -252,11 +251,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
       }
       long left = SocketCalls.left(nanos, start, "Accept timed out");
       try {
-        int _ =
-            nanos == SocketCalls.FOREVER
-                ? selector.select()
-                : selector.select(Math.max(1, TimeUnit.NANOSECONDS.toMillis(left)));
-        selector.selectedKeys().clear();
+        int _ = selector.select(key -> {}, SocketCalls.milliseconds(left));
       } catch (ClosedSelectorException e) {
         throw closedMeanwhile(e);
       }

@@ -5,9 +5,9 @@ import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -26,37 +26,14 @@ final class Options {
   /** The least and the largest value of an option; a boolean one has 0 and 1. */
   private record Range(int min, int max) {
     static final Range BOOLEAN = new Range(0, 1);
+    static final Range SECONDS = new Range(1, 0x7fff); // As for TCP on Linux.
+    static final Range COUNT = new Range(1, 0x7f);
     static final Range BUFFER = new Range(MIN_BUFFER, MAX_BUFFER);
     static final Range REQUESTS = new Range(Sizes.LEAST_REQUESTS, Sizes.MOST_REQUESTS);
   }
 
-  /** An option of the keep-alive, as for TCP on Linux. */
-  private enum Keep {
-    IDLE("TCP_KEEPIDLE", 7200, 0x7fff),
-    INTERVAL("TCP_KEEPINTERVAL", 75, 0x7fff),
-    COUNT("TCP_KEEPCOUNT", 9, 0x7f);
-
-    /** None without the module {@code jdk.net}, which this module does not require. */
-    final Optional<SocketOption<?>> option;
-
-    final int unset;
-    final Range range;
-
-    Keep(String name, int unset, int max) {
-      this.option = find(name);
-      this.unset = unset;
-      this.range = new Range(1, max);
-    }
-
-    private static Optional<SocketOption<?>> find(String name) {
-      try {
-        Class<?> options = Class.forName("jdk.net.ExtendedSocketOptions");
-        return Optional.of((SocketOption<?>) options.getField(name).get(null));
-      } catch (ReflectiveOperationException e) {
-        return Optional.empty();
-      }
-    }
-  }
+  /** The options of the keep-alive, in the order of {@link StreamKeepAlive}, unset as on Linux. */
+  private static final Map<SocketOption<?>, Integer> KEEP_ALIVE = keepAliveOptions();
 
   private static final Map<SocketOption<?>, Range> OF_LISTENERS = ofListeners();
   private static final Map<SocketOption<?>, Range> OF_CONNECTIONS = ofConnections();
@@ -68,9 +45,7 @@ final class Options {
     this.ranges = ranges;
     ranges.keySet().forEach(option -> values.put(option, 0));
     values.put(StandardSocketOptions.SO_LINGER, -1);
-    for (Keep keep : Keep.values()) {
-      keep.option.ifPresent(option -> values.put(option, keep.unset));
-    }
+    values.putAll(KEEP_ALIVE);
     values.put(StandardSocketOptions.SO_SNDBUF, sizes.sendBuffer());
     values.put(StandardSocketOptions.SO_RCVBUF, sizes.receiveBuffer());
     values.put(RdmaSocketOptions.RDMA_SQSIZE, sizes.sends());
@@ -94,9 +69,7 @@ final class Options {
   /** Returns those of a connection that a listener with these options has accepted. */
   Options ofAccepted() {
     Options accepted = new Options(OF_CONNECTIONS, sizes());
-    for (Keep keep : Keep.values()) {
-      keep.option.ifPresent(option -> accepted.values.put(option, number(option)));
-    }
+    KEEP_ALIVE.keySet().forEach(option -> accepted.values.put(option, number(option)));
     return accepted;
   }
 
@@ -118,8 +91,8 @@ final class Options {
     all.put(RdmaSocketOptions.RDMA_RQSIZE, Range.REQUESTS);
     all.put(RdmaSocketOptions.RDMA_INLINE, new Range(0, MAX_INLINE));
     all.put(RdmaSocketOptions.RDMA_IOMAPSIZE, new Range(0, MAX_AREAS));
-    for (Keep keep : Keep.values()) {
-      keep.option.ifPresent(option -> all.put(option, keep.range));
+    for (SocketOption<?> option : KEEP_ALIVE.keySet()) {
+      all.put(option, option.name().equals("TCP_KEEPCOUNT") ? Range.COUNT : Range.SECONDS);
     }
     return Collections.unmodifiableMap(all);
   }
@@ -131,6 +104,25 @@ final class Options {
     all.put(StandardSocketOptions.SO_LINGER, new Range(-1, MAX_LINGER));
     all.put(StandardSocketOptions.TCP_NODELAY, Range.BOOLEAN);
     return Collections.unmodifiableMap(all);
+  }
+
+  private static Map<SocketOption<?>, Integer> keepAliveOptions() {
+    Map<SocketOption<?>, Integer> all = new LinkedHashMap<>();
+    try {
+      Class<?> options = Class.forName("jdk.net.ExtendedSocketOptions");
+      all.put(
+          (SocketOption<?>) options.getField("TCP_KEEPIDLE").get(null),
+          StreamKeepAlive.UNSET.idle());
+      all.put(
+          (SocketOption<?>) options.getField("TCP_KEEPINTERVAL").get(null),
+          StreamKeepAlive.UNSET.interval());
+      all.put(
+          (SocketOption<?>) options.getField("TCP_KEEPCOUNT").get(null),
+          StreamKeepAlive.UNSET.count());
+    } catch (ReflectiveOperationException e) {
+      // There are none without the module jdk.net, which this module does not require.
+    }
+    return all;
   }
 
   /**
@@ -156,10 +148,8 @@ final class Options {
             || option.equals(StandardSocketOptions.SO_LINGER);
     if (!isHint && (number < range.min || number > range.max)) {
       String wrong = "%s: %d is not in %d..%d".formatted(option, number, range.min, range.max);
-      for (Keep keep : Keep.values()) {
-        if (keep.range == range) {
-          throw new SocketException(wrong); // As for TCP.
-        }
+      if (KEEP_ALIVE.containsKey(option)) {
+        throw new SocketException(wrong); // As for TCP.
       }
       throw new IllegalArgumentException(wrong);
     }
@@ -184,13 +174,13 @@ final class Options {
 
   /** Returns the keep-alive; null without SO_KEEPALIVE. */
   @Nullable StreamKeepAlive keepAlive() {
-    return number(StandardSocketOptions.SO_KEEPALIVE) == 0
-        ? null
-        : new StreamKeepAlive(number(Keep.IDLE), number(Keep.INTERVAL), number(Keep.COUNT));
-  }
-
-  private int number(Keep keep) {
-    return keep.option.map(this::number).orElse(keep.unset);
+    if (number(StandardSocketOptions.SO_KEEPALIVE) == 0) {
+      return null;
+    }
+    List<Integer> set = KEEP_ALIVE.keySet().stream().map(this::number).toList();
+    return set.isEmpty()
+        ? StreamKeepAlive.UNSET
+        : new StreamKeepAlive(set.get(0), set.get(1), set.get(2));
   }
 
   /** Returns the sizes of a connection with these options. */

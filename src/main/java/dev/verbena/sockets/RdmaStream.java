@@ -362,10 +362,7 @@ final class RdmaStream {
     events.wake(); // No further completion need follow.
   }
 
-  /**
-   * Returns for how long nothing was heard of the peer, since the first call at most; negative if
-   * the connection has ended.
-   */
+  /** Returns {@link StreamProtocol#silence}. */
   long silence() {
     try (var _ = lock.hold()) {
       return protocol.silence();

@@ -4,16 +4,15 @@ import dev.verbena.internal.time.Time;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Ends a connection whose peer cannot be reached any more, by the rules of TCP: if nothing was
- * heard of the peer for a time, its device is asked for an acknowledgement, and if none has come
- * after a number of intervals, the connection fails. The device's retries may end it before; on
- * Soft-RoCE they have no end.
- *
- * @param idle the seconds without a message or an acknowledgement of the peer: {@code TCP_KEEPIDLE}
- * @param interval the seconds of an interval: {@code TCP_KEEPINTERVAL}
- * @param count the number of intervals: {@code TCP_KEEPCOUNT}
+ * Ends a connection whose peer cannot be reached any more, by the rules of TCP: after some seconds
+ * without a message or an acknowledgement of the peer ({@code TCP_KEEPIDLE}), its device is asked
+ * for one. If none comes within a number of intervals ({@code TCP_KEEPCOUNT}, {@code
+ * TCP_KEEPINTERVAL}), the connection fails; by the device's retries, perhaps, before.
  */
 record StreamKeepAlive(int idle, int interval, int count) {
+  /** That of TCP on Linux. */
+  static final StreamKeepAlive UNSET = new StreamKeepAlive(7200, 75, 9);
+
   /** Starts the keep-alive of a stream: a thread that ends with the connection or an interrupt. */
   Thread start(RdmaStream stream) {
     return Thread.ofVirtual().name("keep-alive of " + stream).start(() -> watch(stream));
