@@ -43,9 +43,9 @@ public final class ConfiguredDevices {
    */
   static synchronized Optional<Provider> provider() {
     if (!asked) {
-      String description = System.getProperty(PROPERTY, System.getenv(VARIABLE));
-      if (description != null && !description.isBlank() && !description.equals("0")) {
-        provider = Optional.of(creator().apply(description.strip()));
+      String description = description();
+      if (!description.equals("0")) {
+        provider = Optional.of(creator().apply(description));
         LOG.log(
             System.Logger.Level.INFO,
             "software devices come before the RDMA devices of this host: {0}={1}",
@@ -57,6 +57,12 @@ public final class ConfiguredDevices {
       asked = true;
     }
     return provider;
+  }
+
+  /** Returns what the property or the variable describes; 0 if it is nothing. */
+  static String description() {
+    String text = System.getProperty(PROPERTY, System.getenv(VARIABLE));
+    return text == null || text.isBlank() ? "0" : text.strip();
   }
 
   private static Function<String, Provider> creator() {

@@ -1,5 +1,6 @@
 package dev.verbena.internal;
 
+import dev.verbena.VerbsException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
@@ -9,6 +10,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -27,6 +29,8 @@ public final class Providers {
   /** The device of the kernel's RDMA CM. */
   private static final Path KERNEL = Path.of("/dev/infiniband/rdma_cm");
 
+  private static final RdmaAddresses RDMA_ADDRESSES = new RdmaAddresses(Path.of("/sys/class"));
+
   private static final List<Provider> NETWORKS = new CopyOnWriteArrayList<>();
 
   /** Networks that were closed. A program may still use their contexts, which are no C structs. */
@@ -34,6 +38,11 @@ public final class Providers {
       Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
   private static final List<Consumer<Provider>> WHEN_CLOSED = new CopyOnWriteArrayList<>();
+
+  private static final System.Logger LOG = System.getLogger("dev.verbena.sockets");
+
+  /** Whether it was logged that the configured software devices cannot be created. */
+  private static final AtomicBoolean IS_REPORTED = new AtomicBoolean();
 
   private Providers() {}
 
@@ -102,17 +111,43 @@ public final class Providers {
         : system;
   }
 
+  /** Returns whether there are RDMA devices: otherwise {@link #mayReach} is false. */
+  public static boolean mayHaveDevices() {
+    return CurrentProvider.get() != null
+        || !NETWORKS.isEmpty()
+        || !ConfiguredDevices.description().equals("0")
+        || Files.exists(KERNEL);
+  }
+
   /**
    * Returns whether an RDMA device may have an address, or reach it. False is certain, and costs no
-   * attempt.
+   * attempt. If the software devices cannot be created, because another process has their address,
+   * it is false for all addresses, and logged once. The local address is null if it follows from
+   * the route.
    */
-  public static boolean mayReach(InetSocketAddress address) {
+  public static boolean mayReach(InetSocketAddress address, @Nullable InetSocketAddress local) {
     InetAddress host = address.getAddress();
-    Provider provider = reaching(address);
-    if (provider == NativeProvider.INSTANCE) {
-      return !host.isLoopbackAddress() && Files.exists(KERNEL);
+    Provider provider;
+    try {
+      provider = system();
+    } catch (VerbsException e) {
+      if (!IS_REPORTED.getAndSet(true)) {
+        LOG.log(
+            System.Logger.Level.INFO,
+            "channels are TCP as long as the software devices {0} cannot be created: {1}",
+            ConfiguredDevices.description(),
+            e.getMessage());
+      }
+      return false;
     }
-    return host.isAnyLocalAddress() || provider.serves(host);
+    if (provider != NativeProvider.INSTANCE
+        && (host.isAnyLocalAddress() || provider.serves(host))) {
+      return true;
+    }
+    return CurrentProvider.get() == null
+        && Files.exists(KERNEL)
+        && !host.isLoopbackAddress()
+        && RDMA_ADDRESSES.reach(host, local == null ? null : local.getAddress());
   }
 
   /**

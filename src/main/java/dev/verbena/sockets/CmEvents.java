@@ -10,7 +10,9 @@ import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.Readiness;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.time.ScopedLock;
+import dev.verbena.internal.time.Time;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The RDMA CM events of a connection or a listener: an event channel of its own, so that calls on
@@ -29,6 +31,14 @@ final class CmEvents implements AutoCloseable {
    */
   private final ScopedLock lock = new ScopedLock();
 
+  /** Whether a thread will be started for the next event; guarded by the lock, as is the next. */
+  private boolean isArmed;
+
+  private @Nullable Runnable whenHeld;
+
+  /** When this began, or the last event that reports no failure was processed. */
+  volatile long last = Time.now();
+
   private CmEvents(EventChannel channel, Consumer<ConnectionEvent> receiver) {
     this.channel = channel;
     this.receiver = receiver;
@@ -46,7 +56,9 @@ final class CmEvents implements AutoCloseable {
       throw new AssertionError(e);
     }
     try {
-      events.receiveNext();
+      try (var _ = events.lock.hold()) { // Before the first event.
+        events.receiveNext();
+      }
     } catch (Throwable t) { // No memory or descriptor is left for the wait.
       AfterFailure.close(t, events::close);
       throw t;
@@ -66,24 +78,66 @@ final class CmEvents implements AutoCloseable {
 
   private void receiveNext() {
     readiness.whenReadable(this::receive);
+    isArmed = true;
   }
 
   private void receive() {
-    receivePending();
-    receiveNext();
+    Runnable held;
+    try (var _ = lock.hold()) {
+      isArmed = false;
+      held = whenHeld;
+      if (held == null) {
+        receivePending();
+      }
+    }
+    if (held != null) {
+      held.run();
+    }
   }
 
   /** Makes the receiver get the pending events; returns when it has processed each. */
   void receivePending() {
     try (var _ = lock.hold()) {
       boolean _ = ServiceLoop.attempt(this::receiveAll);
+      if (!isArmed) {
+        receiveNext();
+      }
     }
+  }
+
+  /**
+   * From now on only {@link #receivePending} reads events: librdmacm confirms a connection when it
+   * returns the event of the peer's reply. Returns when no event is being processed.
+   *
+   * @param action is run when there is an event that was not read
+   */
+  void hold(Runnable action) {
+    try (var _ = lock.hold()) {
+      whenHeld = action;
+    }
+  }
+
+  /** Returns whether there is an event that was not read, as {@link #hold} wants. */
+  boolean isHolding() {
+    try (var _ = lock.hold()) {
+      return whenHeld != null && !isArmed;
+    }
+  }
+
+  /** Ends {@link #hold}. */
+  void resume() {
+    try (var _ = lock.hold()) {
+      whenHeld = null;
+    }
+    receivePending();
   }
 
   private void receiveAll() {
     ConnectionEvent event = poll();
     while (event != null) {
+      boolean isProgress = event.status() == 0; // An attempt to resolve an address is repeated.
       receiver.accept(event);
+      last = isProgress ? Time.now() : last;
       event = poll();
     }
   }

@@ -12,16 +12,19 @@ import java.net.SocketOption;
 import java.nio.ByteBuffer;
 import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.AlreadyConnectedException;
+import java.nio.channels.Channel;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.NoConnectionPendingException;
 import java.nio.channels.NotYetConnectedException;
+import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,32 +33,44 @@ import org.jspecify.annotations.Nullable;
  */
 final class HybridChannel extends SocketChannel implements PolledChannel, SocketCalls {
   private final SocketChannel tcp;
-  private final StreamChannel rdma;
   private final @Nullable ProtocolFamily family;
   private final List<EventKey> keys = new CopyOnWriteArrayList<>();
   private final JdkChannel polledTcp;
-  private final Socket socket;
 
   /** Held to bind and to connect. */
   private final ScopedLock lock = new ScopedLock();
 
-  /** The channel that is used. Written under the lock, as are the fields below. */
+  /** The channel over RDMA, opened when it is needed; written under the monitor. */
+  private volatile @Nullable StreamChannel rdma;
+
+  /** Opened when it is needed; guarded by this. */
+  private @Nullable Socket socket;
+
+  /** The channel that is used. Written under the lock, as is the next. */
   private volatile SocketChannel used;
 
   /** The attempt to connect that was begun and not finished by the program. */
   private volatile @Nullable HybridConnect pending;
 
-  /** Whether the JDK may close the descriptor of the channel over TCP, which failed to connect. */
-  private volatile boolean isFinishing;
-
   HybridChannel(SelectorProvider provider, SocketChannel tcp, @Nullable ProtocolFamily family) {
     super(provider);
     this.tcp = tcp;
     this.family = family;
-    this.rdma = StreamChannel.open(provider, family, keys);
     this.polledTcp = new JdkChannel(tcp, keys);
     this.used = tcp;
-    this.socket = ChannelSocket.of(this, this);
+  }
+
+  /** Returns the channel over RDMA, before this one is connected by TCP. */
+  private synchronized StreamChannel rdma() {
+    StreamChannel opened = rdma;
+    if (opened == null) {
+      opened = StreamChannel.open(provider(), family, keys);
+      rdma = opened;
+      if (!isOpen()) { // Closed meanwhile, perhaps without the new one.
+        TransportLog.closeUnused(opened);
+      }
+    }
+    return opened;
   }
 
   /** Returns the channel to read from and to write to. */
@@ -120,8 +135,8 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   public int read(ByteBuffer target, long nanos) throws IOException {
     SocketChannel channel = connected();
     try {
-      if (channel.equals(rdma)) {
-        return rdma.read(target, nanos);
+      if (channel instanceof StreamChannel stream) {
+        return stream.read(target, nanos);
       }
       tcp.socket().setSoTimeout(SocketCalls.milliseconds(nanos));
       return tcp.socket()
@@ -134,7 +149,9 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   @Override
   public int available() throws IOException {
-    return connected().equals(rdma) ? rdma.available() : tcp.socket().getInputStream().available();
+    return connected() instanceof StreamChannel stream
+        ? stream.available()
+        : tcp.socket().getInputStream().available();
   }
 
   @Override
@@ -162,8 +179,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
         throw new AlreadyBoundException();
       }
       if (isOfRdmaOnly(address)) {
-        rdma.bind(address);
-        used = rdma;
+        used = rdma().bind(address);
       } else {
         tcp.bind(address);
       }
@@ -177,7 +193,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
       return false;
     }
     InetSocketAddress local = Addresses.validated(address, family);
-    return !Addresses.isOfThisHost(local.getAddress()) && Providers.mayReach(local);
+    return !Addresses.isOfThisHost(local.getAddress()) && Providers.mayReach(local, null);
   }
 
   @Override
@@ -195,51 +211,45 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
       } else if (used.isConnected()) {
         throw new AlreadyConnectedException();
       }
-      HybridConnect connect = new HybridConnect(tcp, rdma, used.equals(tcp), target);
-      return isBlocking() ? connectNow(connect, nanos) : begin(connect);
-    }
-  }
-
-  private boolean connectNow(HybridConnect connect, long nanos) throws IOException {
-    try {
-      if (connect.isByRdma()) {
-        used = rdma;
-        if (connect.byRdma(nanos)) {
-          connect.finished(rdma);
-          return true;
+      HybridConnect connect =
+          new HybridConnect(
+              tcp, this::rdma, keys, used.equals(tcp), target, isBlocking() ? nanos : FOREVER);
+      try {
+        pending = connect;
+        if (isBlocking() && connect.isTcpOnly()) {
+          connect.byTcp(nanos);
+        } else {
+          SelectableChannel _ = tcp.configureBlocking(false);
         }
+        return finish(connect, nanos);
+      } catch (IOException e) {
+        close();
+        throw e;
       }
-      used = tcp;
-      connect.byTcp(nanos);
-      connect.finished(tcp);
-      return true;
-    } catch (IOException e) {
-      close();
-      throw e;
     }
   }
 
-  /** Begins to connect; the channel is non-blocking. */
-  private boolean begin(HybridConnect connect) throws IOException {
-    try {
-      if (connect.isByRdma()) {
-        used = rdma;
-      }
-      if (!connect.isByRdma() || !connect.beginByRdma(this::changed)) {
-        connect.beginByTcp();
-        used = tcp;
-      }
-    } catch (IOException e) {
-      close();
-      throw e;
+  /** Ends the attempt if there is a connection; waits for it if the channel is blocking. */
+  private boolean finish(HybridConnect connect, long nanos) throws IOException {
+    connect.step(true);
+    if (isBlocking()) {
+      connect.await(this, nanos);
+    } else {
+      connect.schedule();
     }
-    if (used.isConnected()) { // Over TCP, on one host.
-      connect.finished(used);
-      return true;
+    SocketChannel connected = connect.result();
+    if (connected == null) {
+      return false;
     }
-    pending = connect;
+    SelectableChannel _ = connected.configureBlocking(isBlocking());
+    StreamChannel unused = rdma;
+    if (unused != null && connected.equals(tcp)) {
+      TransportLog.closeUnused(unused);
+    }
+    used = connected;
+    pending = null;
     changed();
-    return false;
+    return true;
   }
 
   /** Makes selectors examine the channel again, whose state has changed. */
@@ -258,43 +268,11 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
         }
         throw new NoConnectionPendingException();
       }
-      boolean isConnected = false;
       try {
-        advance(connect);
-        connect.throwFailure();
-        isConnected = used.isConnected() || (used.equals(tcp) && finishTcp(connect));
+        return finish(connect, FOREVER);
       } catch (IOException e) {
         close();
         throw e;
-      }
-      if (isConnected) {
-        pending = null;
-        connect.finished(used);
-        changed();
-      }
-      return isConnected;
-    }
-  }
-
-  /** Finishes to connect over TCP: the JDK closes the channel if it failed. */
-  private boolean finishTcp(HybridConnect connect) throws IOException {
-    isFinishing = true;
-    keys.forEach(EventKey::attach); // Without the descriptor, whose number may be used again.
-    try {
-      return connect.finishByTcp();
-    } finally {
-      isFinishing = false;
-      changed();
-    }
-  }
-
-  /** Takes the next step if the attempt by RDMA has ended: falls back to TCP if it has failed. */
-  private void advance(HybridConnect connect) {
-    try (var _ = lock.hold()) {
-      if (pending == connect && used.equals(rdma) && !connect.continueByRdma()) {
-        connect.fallBack();
-        used = tcp; // From now on selectors wait for it.
-        changed();
       }
     }
   }
@@ -323,8 +301,8 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   @Override
   public @Nullable InetSocketAddress localAddress() {
-    if (used.equals(rdma)) {
-      return rdma.localAddress();
+    if (used instanceof StreamChannel stream) {
+      return stream.localAddress();
     }
     Socket view = tcp.socket();
     return view.getLocalPort() < 0
@@ -337,19 +315,23 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
     if (pending != null) {
       return null;
     }
-    return used.equals(rdma)
-        ? rdma.remoteAddress()
+    return used instanceof StreamChannel stream
+        ? stream.remoteAddress()
         : (InetSocketAddress) tcp.socket().getRemoteSocketAddress();
   }
 
   @Override
   public boolean isInputShut() {
-    return used.equals(rdma) ? rdma.isInputShut() : tcp.socket().isInputShutdown();
+    return used instanceof StreamChannel stream
+        ? stream.isInputShut()
+        : tcp.socket().isInputShutdown();
   }
 
   @Override
   public boolean isOutputShut() {
-    return used.equals(rdma) ? rdma.isOutputShut() : tcp.socket().isOutputShutdown();
+    return used instanceof StreamChannel stream
+        ? stream.isOutputShut()
+        : tcp.socket().isOutputShutdown();
   }
 
   // State
@@ -357,8 +339,12 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   @Override
   protected void implCloseSelectableChannel() throws IOException {
     keys.forEach(EventKey::attach); // Without the descriptor, before it is closed.
-    try (tcp) {
-      rdma.close();
+    try (tcp;
+        var _ = rdma) {
+      HybridConnect connect = pending;
+      if (connect != null) {
+        connect.changed();
+      }
     }
   }
 
@@ -366,17 +352,21 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   protected void implConfigureBlocking(boolean block) throws IOException {
     try (var _ = lock.hold()) {
       Failures.requireOpen(this);
-      for (SocketChannel channel : channels()) {
-        channel.configureBlocking(block);
+      if (pending == null) { // Otherwise the one that is connected, then.
+        SelectableChannel _ = used.configureBlocking(block);
       }
     }
   }
 
-  /** Returns both channels until one is decided for; the one that is used first. */
+  /** Returns the channels that may be used; the one that is used first. */
   private List<SocketChannel> channels() {
     SocketChannel first = used;
-    SocketChannel second = first.equals(tcp) ? rdma : tcp;
-    return first.isOpen() && second.isOpen() ? List.of(first, second) : List.of(first);
+    if (first.isConnected() || !isOpen()) {
+      return List.of(first);
+    }
+    SocketChannel second = first.equals(tcp) ? rdma() : tcp;
+    List<SocketChannel> open = Stream.of(first, second).filter(Channel::isOpen).toList();
+    return open.isEmpty() ? List.of(first) : open;
   }
 
   @Override
@@ -396,14 +386,17 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   }
 
   @Override
-  public Socket socket() {
+  public synchronized Socket socket() {
+    if (socket == null) {
+      socket = ChannelSocket.of(this, this);
+    }
     return socket;
   }
 
   // Selection
 
   private PolledChannel polled() {
-    return used.equals(rdma) ? rdma.polled() : polledTcp;
+    return used instanceof StreamChannel stream ? stream.polled() : polledTcp;
   }
 
   @Override
@@ -413,11 +406,11 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   @Override
   public int descriptor() {
-    if (used.equals(rdma)) {
-      return rdma.polled().descriptor();
+    HybridConnect connect = pending;
+    if (connect != null) {
+      return isOpen() && connect.isTcpPending() ? polledTcp.descriptor() : -1;
     }
-    boolean isPolled = isOpen() && !isFinishing && (pending != null || tcp.isConnected());
-    return isPolled ? polledTcp.descriptor() : -1;
+    return isOpen() && used.isConnected() ? polled().descriptor() : -1;
   }
 
   @Override
@@ -427,8 +420,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   @Override
   public boolean isReportedWhileReady() {
-    HybridConnect connect = pending;
-    return used.equals(tcp) && (connect == null || !connect.hasFailed());
+    return pending == null && polled().isReportedWhileReady();
   }
 
   @Override
@@ -442,13 +434,13 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
     if (connect == null) {
       return polled().readyOperations(operations, events);
     }
-    advance(connect);
-    boolean isReady =
-        used.isConnected()
-            || connect.hasFailed()
-            || (used.equals(tcp)
-                && polledTcp.readyOperations(SelectionKey.OP_CONNECT, events) != 0);
-    return isReady ? operations & SelectionKey.OP_CONNECT : 0;
+    try (var _ = lock.hold()) {
+      if (pending == connect) {
+        connect.step(polledTcp.readyOperations(SelectionKey.OP_CONNECT, events) != 0);
+        connect.schedule();
+      }
+    }
+    return connect.hasEnded() ? operations & SelectionKey.OP_CONNECT : 0;
   }
 
   @Override

@@ -114,7 +114,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   /** Binds those listeners that have the address; returns why it is not the one of RDMA. */
   private @Nullable IOException bindBoth(InetSocketAddress address, int backlog)
       throws IOException {
-    if (!Providers.mayReach(address)) {
+    if (!Providers.mayReach(address, null)) {
       use(tcp.bind(address, backlog));
       return null;
     }

@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import dev.verbena.internal.Providers;
 import java.io.IOException;
 import java.net.ProtocolFamily;
 import java.net.StandardProtocolFamily;
@@ -23,13 +24,14 @@ import org.jspecify.annotations.Nullable;
  *     --add-exports java.base/sun.nio.ch=ALL-UNNAMED --enable-native-access=ALL-UNNAMED ...
  * }</pre>
  *
- * <p>A connection is tried over RDMA if an RDMA device may reach the peer, and made over TCP if
- * that fails: nobody listens there by RDMA, or the peer does not answer within the milliseconds of
- * the property {@code dev.verbena.sockets.fallback} (5,000). A listener accepts connections over
- * both, if its address is that of an RDMA device or the wildcard address. Rules change that: the
- * property {@code dev.verbena.sockets.rules} has rules that are separated by semicolons, or
- * {@code @} and the name of a file with a rule in each line. The first rule that matches the
- * address and the port of the peer, or of the listener, counts:
+ * <p>A connection is tried over RDMA if an RDMA device may reach the peer. It is made over TCP if
+ * that fails, for example because nobody listens there by RDMA. If the peer does not answer within
+ * the milliseconds of the property {@code dev.verbena.sockets.fallback} (250), both are tried, and
+ * the first that connects is used. A listener accepts connections over both, if its address is that
+ * of an RDMA device or the wildcard address. Rules change that: the property {@code
+ * dev.verbena.sockets.rules} has rules that are separated by semicolons, or {@code @} and the name
+ * of a file with a rule in each line. The first rule that matches the address and the port of the
+ * peer, or of the listener, counts:
  *
  * <pre>
  * tcp *:5432
@@ -41,6 +43,9 @@ import org.jspecify.annotations.Nullable;
  * <p>With {@code rdma} a listener uses RDMA only, and a connection RDMA, then TCP, as without a
  * rule; {@code rdma-only} never uses TCP. Each decision is logged at DEBUG by the logger {@code
  * dev.verbena.sockets}, and is an event {@code dev.verbena.SocketTransport} of Flight Recorder.
+ *
+ * <p>If no rule permits RDMA, or there is no RDMA device and no rule is {@code rdma} or {@code
+ * rdma-only}, channels are those of the JDK, which are not reported.
  *
  * <p>Without {@code --add-exports}, opening a channel throws {@code UnsupportedOperationException}:
  * the JDK does not publish its own provider and the descriptors of its channels.
@@ -56,6 +61,20 @@ public final class HybridSelectorProvider extends SelectorProvider {
     return JdkChannels.provider();
   }
 
+  /** Returns whether a channel is TCP whatever its address is: it then is the JDK's own. */
+  private static boolean isTcp(@Nullable ProtocolFamily family) {
+    return family == StandardProtocolFamily.UNIX
+        || Rules.configured().areTcpOnly(Providers.mayHaveDevices());
+  }
+
+  private SocketChannel over(SocketChannel tcp, @Nullable ProtocolFamily family) {
+    return isTcp(family) ? tcp : new HybridChannel(this, tcp, family);
+  }
+
+  private ServerSocketChannel over(ServerSocketChannel tcp, @Nullable ProtocolFamily family) {
+    return isTcp(family) ? tcp : new HybridListener(this, tcp, family);
+  }
+
   /**
    * Opens a socket channel, which decides between RDMA and TCP when it is bound or connected.
    *
@@ -64,7 +83,7 @@ public final class HybridSelectorProvider extends SelectorProvider {
    */
   @Override
   public SocketChannel openSocketChannel() throws IOException {
-    return new HybridChannel(this, jdk().openSocketChannel(), null);
+    return over(jdk().openSocketChannel(), null);
   }
 
   /**
@@ -77,8 +96,7 @@ public final class HybridSelectorProvider extends SelectorProvider {
    */
   @Override
   public SocketChannel openSocketChannel(ProtocolFamily family) throws IOException {
-    SocketChannel tcp = jdk().openSocketChannel(Objects.requireNonNull(family, "family"));
-    return family == StandardProtocolFamily.UNIX ? tcp : new HybridChannel(this, tcp, family);
+    return over(jdk().openSocketChannel(Objects.requireNonNull(family, "family")), family);
   }
 
   /**
@@ -89,7 +107,7 @@ public final class HybridSelectorProvider extends SelectorProvider {
    */
   @Override
   public ServerSocketChannel openServerSocketChannel() throws IOException {
-    return new HybridListener(this, jdk().openServerSocketChannel(), null);
+    return over(jdk().openServerSocketChannel(), null);
   }
 
   /**
@@ -102,9 +120,7 @@ public final class HybridSelectorProvider extends SelectorProvider {
    */
   @Override
   public ServerSocketChannel openServerSocketChannel(ProtocolFamily family) throws IOException {
-    ServerSocketChannel tcp =
-        jdk().openServerSocketChannel(Objects.requireNonNull(family, "family"));
-    return family == StandardProtocolFamily.UNIX ? tcp : new HybridListener(this, tcp, family);
+    return over(jdk().openServerSocketChannel(Objects.requireNonNull(family, "family")), family);
   }
 
   /**

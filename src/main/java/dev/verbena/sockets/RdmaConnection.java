@@ -157,6 +157,10 @@ final class RdmaConnection {
     return Objects.requireNonNull(stream);
   }
 
+  CmEvents events() {
+    return events;
+  }
+
   Optional<InetSocketAddress> localAddress() {
     return id.localAddress();
   }

@@ -106,6 +106,11 @@ record Rule(
     return digits == null ? absent : Integer.parseInt(digits);
   }
 
+  /** Returns whether the rule is for every address. */
+  boolean isOfAll() {
+    return network == null && firstPort == 0 && lastPort == MAX_PORT;
+  }
+
   /** Returns whether the rule is for an address. */
   boolean matches(InetSocketAddress address) {
     return address.getPort() >= firstPort

@@ -72,6 +72,23 @@ record Rules(List<Rule> rules) {
     return new Rules(List.copyOf(rules));
   }
 
+  /**
+   * Returns whether all channels are TCP, whatever their address is.
+   *
+   * @param hasDevices false if no device has an address, or reaches one
+   */
+  boolean areTcpOnly(boolean hasDevices) {
+    for (Rule rule : rules) {
+      boolean isTcp = rule.transport() == Rule.Transport.TCP;
+      if (isTcp && rule.isOfAll()) {
+        return true;
+      } else if (!isTcp && (hasDevices || rule.transport() != Rule.Transport.BOTH)) {
+        return false;
+      }
+    }
+    return !hasDevices;
+  }
+
   /** Returns the rule of an address. */
   Rule of(InetSocketAddress address) {
     return rules.stream().filter(rule -> rule.matches(address)).findFirst().orElse(DEFAULT);

@@ -10,7 +10,6 @@ import java.net.ProtocolFamily;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketOption;
-import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedChannelException;
@@ -80,6 +79,11 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
   /** Returns this channel as selectors wait for it. */
   PolledChannel polled() {
     return connection;
+  }
+
+  /** Returns the events of a pending connection. */
+  CmEvents events() {
+    return connection.events();
   }
 
   private RdmaStream stream() {
@@ -381,15 +385,6 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
 
   @Override
   public boolean finishConnect() throws IOException {
-    return finishConnect(FOREVER);
-  }
-
-  /**
-   * Finishes to connect; waits no longer than a time, if the channel is blocking.
-   *
-   * @throws SocketTimeoutException if the time has passed; the channel is closed
-   */
-  boolean finishConnect(long nanos) throws IOException {
     try (var _ = readLock.hold();
         var _ = writeLock.hold()) {
       connection.requireOpen();
@@ -397,7 +392,7 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
         return true;
       }
       connection.requirePending();
-      return connect(null, nanos);
+      return connect(null, FOREVER);
     }
   }
 

@@ -87,6 +87,11 @@ final class StreamConnection implements PolledChannel {
     return Objects.requireNonNull(connection).stream();
   }
 
+  /** Returns the events of a pending connection. */
+  CmEvents events() {
+    return Objects.requireNonNull(connection).events();
+  }
+
   void requireOpen() throws ClosedChannelException {
     Failures.requireOpen(channel);
   }

@@ -69,6 +69,31 @@ abstract class ConnectingBehaviour extends StreamBehaviour {
   }
 
   @Test
+  void connectsWithinATimeout() throws Exception {
+    ServerSocketChannel listener = listener();
+    for (int milliseconds : new int[] {0, 1_000_000, Integer.MAX_VALUE}) {
+      SocketChannel client = client();
+      client.socket().connect(listener.getLocalAddress(), milliseconds);
+      assertTrue(client.isConnected() && client.isBlocking());
+      assertEquals(client.getLocalAddress(), closing(listener.accept()).getRemoteAddress());
+    }
+  }
+
+  @Test
+  void interruptedThreadDoesNotConnect() throws Exception {
+    ServerSocketChannel listener = listener();
+    SocketChannel client = client();
+    Thread.currentThread().interrupt();
+    try {
+      assertThrows(
+          ClosedByInterruptException.class, () -> client.connect(listener.getLocalAddress()));
+    } finally {
+      assertTrue(Thread.interrupted());
+    }
+    assertFalse(client.isOpen());
+  }
+
+  @Test
   void connectsWithoutBlocking() throws Exception {
     ServerSocketChannel listener = listener();
     listener.configureBlocking(false);

@@ -1,12 +1,12 @@
 package dev.verbena.sockets;
 
-import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
-
 import java.io.PrintWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.spi.SelectorProvider;
 import java.nio.charset.StandardCharsets;
+import java.util.stream.Stream;
+import org.junit.platform.engine.discovery.DiscoverySelectors;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
@@ -19,14 +19,24 @@ final class HybridBehaviour {
   private HybridBehaviour() {}
 
   public static void main(String[] args) {
+    run(ByRdma.class, ByTcp.class, RemovedListener.class);
+  }
+
+  /** {@link ConnectRaces}, with the head start that is the default. */
+  static final class Races {
+    private Races() {}
+
+    public static void main(String[] args) {
+      run(ConnectRaces.class);
+    }
+  }
+
+  private static void run(Class<?>... tests) {
     SummaryGeneratingListener listener = new SummaryGeneratingListener();
     LauncherFactory.create()
         .execute(
             LauncherDiscoveryRequestBuilder.request()
-                .selectors(
-                    selectClass(ByRdma.class),
-                    selectClass(ByTcp.class),
-                    selectClass(RemovedListener.class))
+                .selectors(Stream.of(tests).map(DiscoverySelectors::selectClass).toList())
                 .build(),
             listener);
     listener

@@ -1,6 +1,7 @@
 package dev.verbena.sockets;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -62,6 +63,21 @@ class RulesTest {
   void withoutRulesTheDefaultCounts() {
     assertEquals(Rule.Transport.BOTH, transport(Rules.of(""), "10.0.0.1", 1));
     assertEquals("the default rule", Rules.of(" ;").of(new InetSocketAddress(1)).text());
+  }
+
+  @Test
+  void channelsAreTcpWhereNoRulePermitsRdma() {
+    for (String never : List.of("tcp *", "tcp 10.0.0.1; tcp *; rdma *", "tcp *:*")) {
+      assertTrue(Rules.of(never).areTcpOnly(true), never);
+    }
+    for (String perhaps : List.of("", "tcp *:80", "both *", "tcp 10.0.0.1")) {
+      assertFalse(Rules.of(perhaps).areTcpOnly(true), perhaps);
+      assertTrue(Rules.of(perhaps).areTcpOnly(false), perhaps);
+    }
+    for (String wanted : List.of("rdma 10.0.0.1; tcp *", "rdma-only 10.0.0.1", "both *; rdma *")) {
+      assertFalse(Rules.of(wanted).areTcpOnly(true), wanted);
+      assertFalse(Rules.of(wanted).areTcpOnly(false), wanted + ": a listener would not be RDMA");
+    }
   }
 
   @Test
