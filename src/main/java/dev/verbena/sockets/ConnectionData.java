@@ -14,7 +14,7 @@ import java.nio.ByteOrder;
  * @param areas the number of entries of the sender's table of mapped areas
  * @param table the sender's table of {@value #SGES} SGEs, which the receiver writes to, and its
  *     table of mapped areas behind it; its length is the number of SGEs
- * @param buffer the first half of the sender's receive buffer
+ * @param buffer what the sender has granted of its receive buffer
  */
 record ConnectionData(
     boolean isBigEndian, int credits, int areas, RemoteMemory table, RemoteMemory buffer) {

@@ -3,8 +3,8 @@ package dev.verbena.sockets;
 import java.nio.ByteBuffer;
 
 /**
- * The receive buffer of a stream: a ring of two halves, each of which the peer may fill when it is
- * granted. Guarded by the lock of the stream, but for {@link #copyTo}.
+ * The receive buffer of a stream: a ring of two halves, each of which the peer may fill again when
+ * it is granted again. Guarded by the lock of the stream, but for {@link #copyTo}.
  */
 final class InputRing {
   private final ByteBuffer ring;
@@ -21,13 +21,14 @@ final class InputRing {
   /** The number of bytes that a thread copies from the ring. */
   private int reading;
 
-  /** The first half is granted when connecting. */
+  /**
+   * All is granted when connecting, as one SGE. librdmacm grants one half, and the other one with
+   * the first call of the program; what an SGE has is no concern of the peer.
+   */
   InputRing(ByteBuffer ring, int size) {
     this.ring = ring;
     this.size = size;
-    granted = half();
-    freed = half();
-    freeOffset = half();
+    granted = size;
   }
 
   int half() {

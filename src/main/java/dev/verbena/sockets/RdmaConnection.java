@@ -19,6 +19,7 @@ import java.net.SocketException;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -39,6 +40,9 @@ final class RdmaConnection {
           .withFlowControl()
           .withRetryCount(7)
           .withRnrRetryCount(7);
+
+  /** How long a close waits for a peer that does not read, about as Linux does for TCP. */
+  private static final long LONGEST_DELIVERY = TimeUnit.MINUTES.toNanos(3);
 
   private enum State {
     NEW,
@@ -377,23 +381,17 @@ final class RdmaConnection {
       CompletableFuture<Void> _ =
           acknowledged.thenRun(() -> Thread.ofVirtual().start(this::release));
       CompletableFuture<@Nullable Void> kept = acknowledged; // Not this connection for so long.
-      Time.after(nanos, () -> kept.complete(null));
-      continueClose();
+      Time.after(stream().isWaiting() ? LONGEST_DELIVERY : nanos, () -> kept.complete(null));
+      try {
+        stream().continueClose(() -> kept.complete(null));
+      } catch (RuntimeException | Error e) {
+        boolean _ = acknowledged.complete(null);
+        throw e;
+      }
     } else {
       Thread _ = Thread.ofVirtual().start(this::release);
     }
     return released;
-  }
-
-  private void continueClose() {
-    boolean isOver = true;
-    try {
-      isOver = stream().continueClose(this::continueClose);
-    } finally {
-      if (isOver) {
-        boolean _ = acknowledged.complete(null);
-      }
-    }
   }
 
   /** Returns the future that is completed when everything is released. */

@@ -21,7 +21,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Data.</b> Each end has a receive buffer, a ring of two halves. The other end writes data
  * there by RDMA WRITE WITH IMMEDIATE, whose immediate data is the length. When half of the ring has
- * been read, its owner grants it again: it writes an SGE to the table of the other end.
+ * been read, its owner grants it again: it writes an SGE to the table of the other end. What is not
+ * granted waits in the send buffer, and is sent when an event shows that it can be: no call of the
+ * program is needed.
  *
  * <p><b>Credits.</b> A message consumes a receive request. Each end may send as many messages as
  * the other has granted, as a 16-bit number of the last message. The messages of control (grants,
@@ -67,6 +69,9 @@ final class RdmaStream {
   /** How long closing waits for threads that copy; as closing of other objects waits for calls. */
   private static final long LONGEST_COPY = TimeUnit.SECONDS.toNanos(30);
 
+  /** How long a program does not call before a thread of its own continues what is pending. */
+  private static final long PAUSE = TimeUnit.MILLISECONDS.toNanos(1);
+
   private final String name;
   private final StreamQueues queues;
   private final StreamMemory memory;
@@ -96,6 +101,15 @@ final class RdmaStream {
   private final CopyingThreads copying = new CopyingThreads(lock);
   private final StreamProtocol protocol;
 
+  private final Runnable drive = this::drive;
+  private final Runnable later = this::look;
+
+  /** Whether the stream is looked at later. */
+  private boolean isLater;
+
+  /** Whether the program has called since the last look. */
+  private boolean isCalled;
+
   /** What must be done before the descriptor is closed. */
   private Runnable beforeRelease = () -> {};
 
@@ -123,8 +137,8 @@ final class RdmaStream {
       control = new ControlMessages(requests, state);
       input = new InputRing(made.receiveBuffer(), sizes.receiveBuffer());
       grants = new Grants(sizes, made, input, requests, control);
-      output = new OutputRing(sizes, made, requests, state);
       areas = new MappedAreas(domain);
+      output = new OutputRing(sizes, made, requests, state, areas);
       protocol = new StreamProtocol(sizes, queues, events, state, control, input, grants, output);
       life =
           Core.borrow(
@@ -217,7 +231,7 @@ final class RdmaStream {
       if (state.isInputShut()) {
         input.discard();
       }
-      protocol.giveCredits();
+      protocol.advance();
     }
   }
 
@@ -232,7 +246,7 @@ final class RdmaStream {
   // Sending
 
   /**
-   * Sends as much as there is room for.
+   * Sends as much as there is room for in the send buffer. The caller then calls {@link #sent}.
    *
    * @return the number of bytes, or {@link #UNAVAILABLE}
    * @throws SocketException if the connection has ended or failed
@@ -280,7 +294,7 @@ final class RdmaStream {
     }
   }
 
-  /** Sends one message, of no more than a number of bytes; returns the number, 0 for none. */
+  /** Sends no more than a number of bytes, or lets them wait; returns their number. */
   private int sendOnce(ByteBuffer buffer, int most, StreamMemory.@Nullable Target mapped)
       throws IOException {
     int count;
@@ -289,17 +303,16 @@ final class RdmaStream {
         return 0;
       }
       state.requireWritable();
-      if (!output.canSend()) {
+      if (!output.isFlowing()) {
         boolean _ = protocol.process();
         state.requireWritable();
       }
-      output.tell(areas);
-      if (!output.canSend()) {
+      count = state.isConnected() ? output.room(most, mapped) : 0;
+      if (count == 0) {
         return 0;
       }
-      count = output.room(most, mapped == null ? output.target() : mapped);
-      if (count <= requests.inline() && mapped == null) {
-        output.sendInline(buffer, count);
+      if (count <= requests.inline() && mapped == null && output.isFlowing()) {
+        count = output.sendInline(buffer, count);
         buffer.position(buffer.position() + count);
         return count;
       }
@@ -323,7 +336,7 @@ final class RdmaStream {
       }
       state.requireWritable();
       if (mapped == null) {
-        output.send(count);
+        output.append(count);
       } else {
         output.write(count, mapped);
       }
@@ -332,6 +345,84 @@ final class RdmaStream {
     }
     buffer.position(buffer.position() + count);
     return count;
+  }
+
+  /** Returns whether bytes that were sent wait for the peer. */
+  boolean isWaiting() {
+    try (var _ = lock.hold()) {
+      return output.isWaiting();
+    }
+  }
+
+  /** The bytes that were sent, and wait, go on by events. The thread that sends calls it. */
+  void sent() {
+    if (output.isWaiting()) { // As this thread has left it, or less: others only send from it.
+      try (var _ = lock.hold()) {
+        watchLater();
+      }
+    }
+  }
+
+  /** Watches when the program has not called for a while: its calls continue what is pending. */
+  private void watchLater() {
+    isCalled = true;
+    if (!isLater && protocol.isPending()) {
+      isLater = true;
+      Time.after(PAUSE, later);
+    }
+  }
+
+  private void look() {
+    if (!lock.tryLock()) { // It must not wait in the thread of all timers.
+      Time.after(PAUSE, later);
+      return;
+    }
+    try {
+      isLater = false;
+      if (isCalled) {
+        watchLater();
+        isCalled = false;
+      } else {
+        watch();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Lets events continue what is pending: those of a thread that waits, which calls this when it
+   * does not wait any more, or those that a thread of its own {@linkplain #drive reads}.
+   */
+  private void watch() {
+    try {
+      boolean hasMore = false;
+      while (!state.isReleased() && protocol.isPending()) {
+        if (!protocol.arm(false) && !hasMore) {
+          events.watch(drive);
+          return;
+        }
+        hasMore = protocol.process();
+      }
+    } catch (VerbsException | IllegalStateException e) {
+      state.fail(e);
+    }
+  }
+
+  private void drive() {
+    boolean hasRead;
+    try (var _ = lock.hold()) {
+      hasRead = events.endWatch() && read();
+      boolean _ = protocol.process();
+      if (isCalled && !state.isEnding()) {
+        watchLater();
+      } else {
+        watch();
+      }
+    }
+    if (hasRead) {
+      changed.run(); // The events were also those of selectors.
+    }
   }
 
   // Mapped areas
@@ -388,36 +479,45 @@ final class RdmaStream {
   /** Returns which of the operations would not wait now; arms the queues for the others. */
   int ready(int operations) {
     try (var _ = lock.hold()) {
-      boolean hasMore;
-      int ready;
-      do {
-        hasMore = protocol.process();
-        ready = readyNow() & operations;
-      } while (ready != operations
-          && !state.isReleased()
-          && (protocol.arm((operations & ~ready & SEND) != 0) || hasMore));
+      int ready = examine(operations);
+      watchLater();
       return ready;
     }
+  }
+
+  private int examine(int operations) {
+    boolean hasMore;
+    int ready;
+    do {
+      hasMore = protocol.process();
+      ready = readyNow() & operations;
+    } while (ready != operations
+        && !state.isReleased()
+        && (protocol.arm((operations & ~ready & SEND) != 0) || hasMore));
+    return ready;
   }
 
   private int readyNow() {
     boolean isOver = state.hasEnded() || state.isClosing();
     boolean canReceive = input.available() != 0 || state.hasInputEnded() || state.isClosing();
-    boolean canSend = state.isOutputShut() || output.canSend() || isOver;
+    boolean canSend = state.isOutputShut() || output.isWritable() || isOver;
     return (canReceive ? RECEIVE : 0) | (canSend ? SEND : 0);
   }
 
   /** Reads the events of the descriptor, which was readable. */
   void readEvents() {
-    lock.lock();
+    try (var _ = lock.hold()) {
+      boolean _ = read();
+      watchLater();
+    }
+  }
+
+  private boolean read() {
     try {
-      if (!state.isReleased()) {
-        events.read();
-      }
+      return !state.isReleased() && events.read();
     } catch (VerbsException | IllegalStateException e) {
       state.fail(e);
-    } finally {
-      lock.unlock();
+      return false;
     }
   }
 
@@ -431,7 +531,7 @@ final class RdmaStream {
     try {
       spin(operations);
       while (!state.isClosing()
-          && ready(operations) == 0
+          && examine(operations) == 0
           && !Thread.currentThread().isInterrupted()) {
         long left = nanos == Long.MAX_VALUE ? nanos : deadline - Time.now();
         if (left <= 0) {
@@ -444,6 +544,7 @@ final class RdmaStream {
     } catch (VerbsException | IllegalStateException e) {
       state.fail(e);
     } finally {
+      watchLater();
       lock.unlock();
     }
   }
@@ -478,46 +579,21 @@ final class RdmaStream {
     try (var _ = lock.hold()) {
       state.shutInput();
       input.discard();
-      protocol.giveCredits();
+      protocol.advance();
     }
-    sendPending();
+    events.wake();
   }
 
-  /** Tells the peer that no data follows, as soon as a control message can be sent. */
+  /** Tells the peer that no data follows, after those that wait. */
   void shutOutput() {
     try (var _ = lock.hold()) {
       state.shutOutput();
       control.setPending(
           state.isInputEnded() ? RsocketMessage.DISCONNECT : RsocketMessage.SHUTDOWN);
+      boolean _ = protocol.process();
+      watch();
     }
-    sendPending();
-  }
-
-  /**
-   * Sends the pending control message, now or when an earlier one is acknowledged. Makes all
-   * threads that wait examine the stream: the events that it reads were also theirs.
-   */
-  private void sendPending() {
-    readEvents();
-    events.wake(); // First: this also ends an earlier wait for the acknowledgement.
-    try (var _ = lock.hold()) {
-      boolean hasMore;
-      do {
-        hasMore = protocol.process();
-        if (!control.isPending()
-            || state.isClosing()
-            || state.isReleased()
-            || !state.isConnected()) {
-          return;
-        }
-      } while (protocol.arm(true) || hasMore);
-      events.whenReadable(this::sendLater);
-    }
-  }
-
-  private void sendLater() {
-    sendPending();
-    changed.run(); // Selectors, too.
+    events.wake();
   }
 
   /**
@@ -568,6 +644,7 @@ final class RdmaStream {
         control.setPending(RsocketMessage.DISCONNECT);
       } else {
         control.dropPending();
+        output.drop();
       }
     }
     events.wake();
@@ -575,23 +652,16 @@ final class RdmaStream {
   }
 
   /**
-   * Continues the orderly end.
+   * Continues the orderly end, by events.
    *
-   * @param again is called in another thread when to continue
-   * @return whether the peer's device has acknowledged all data, or the connection has ended
+   * @param ended is called when the peer's device has acknowledged all data
    */
-  boolean continueClose(Runnable again) {
+  void continueClose(Runnable ended) {
     try (var _ = lock.hold()) {
-      boolean hasMore;
-      readEvents();
-      do {
-        hasMore = protocol.process();
-        if (state.isReleased() || state.hasEnded()) {
-          return true;
-        }
-      } while (protocol.arm(true) || hasMore);
-      events.whenReadable(again);
-      return false;
+      state.whenEnded(ended);
+      boolean _ = read();
+      boolean _ = protocol.process();
+      watch();
     }
   }
 

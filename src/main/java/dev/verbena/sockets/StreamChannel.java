@@ -248,6 +248,7 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
                 ? send(source, isMapped, mappedAt, isBlocking)
                 : send(sources, offset, length, isBlocking);
       } finally {
+        stream().sent();
         if (isBlocking) {
           end(count > 0);
         }

@@ -21,6 +21,10 @@ final class StreamEvents {
   private Readiness readiness;
   private boolean isReceiveArmed;
   private boolean isSendArmed;
+
+  /** Whether an action waits for the descriptor. */
+  private boolean isWatched;
+
   private boolean isStopped;
 
   StreamEvents(StreamQueues queues, ScopedLock lock) {
@@ -58,14 +62,16 @@ final class StreamEvents {
     return isNew;
   }
 
-  /** Reads the events that are there. */
-  void read() {
+  /** Reads the events that are there; returns whether there was one. */
+  boolean read() {
     CompletionQueue queue = channel.poll();
+    boolean isAny = queue != null;
     while (queue != null) {
       isReceiveArmed &= !queue.equals(receives);
       isSendArmed &= !queue.equals(sends);
       queue = channel.poll();
     }
+    return isAny;
   }
 
   /** Waits once for an event, a signal of another thread, or a time. */
@@ -81,14 +87,26 @@ final class StreamEvents {
       lock.lock();
       wait.end();
       if (!isStopped) {
-        read();
+        boolean _ = read();
       }
     }
   }
 
-  /** Runs an action once, in a thread of its own, when a queue has an event. */
-  void whenReadable(Runnable action) {
-    readiness.whenReadable(action);
+  /**
+   * Runs an action in a thread of its own when a queue has an event, unless a thread waits, which
+   * watches again when it does not wait any more.
+   */
+  void watch(Runnable action) {
+    if (!isWatched && !wait.isAwaited() && !isStopped) {
+      isWatched = true;
+      readiness.whenReadable(action);
+    }
+  }
+
+  /** The action runs; returns whether no thread waits, whose events they are otherwise. */
+  boolean endWatch() {
+    isWatched = false;
+    return !wait.isAwaited() && !isStopped;
   }
 
   /** Makes the threads that wait for another thread examine the stream again. */
@@ -104,6 +122,7 @@ final class StreamEvents {
       if (!wait.isAwaited() || isStopped) {
         return;
       }
+      isWatched = false; // The old wait may have had the action.
       old = readiness;
       readiness = Readiness.of(descriptor, channel.toString());
     }

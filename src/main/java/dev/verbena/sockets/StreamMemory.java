@@ -34,8 +34,7 @@ final class StreamMemory implements AutoCloseable {
   StreamMemory(ProtectionDomain domain, Sizes sizes) {
     this.sizes = sizes;
     received = Math.ceilDiv(areas + (long) sizes.areas() * AREA_SIZE, ALIGNMENT) * ALIGNMENT;
-    long control = (long) Sizes.CONTROL_MESSAGES * ConnectionData.SGE_SIZE;
-    sendRegion = domain.allocateMemory(sizes.sendBuffer() + control);
+    sendRegion = domain.allocateMemory(areaPlace() + AREA_SIZE);
     try {
       remoteRegion =
           domain.allocateMemory(
@@ -57,7 +56,7 @@ final class StreamMemory implements AutoCloseable {
         sizes.areas(),
         new ConnectionData.RemoteMemory(
             remoteRegion.start(), remoteRegion.rkey(), ConnectionData.SGES),
-        new ConnectionData.RemoteMemory(ringAddress(0), ringKey(), sizes.receiveBuffer() / 2));
+        new ConnectionData.RemoteMemory(ringAddress(0), ringKey(), sizes.receiveBuffer()));
   }
 
   /** Returns the address by which the peer writes to a position of the receive buffer. */
@@ -70,7 +69,12 @@ final class StreamMemory implements AutoCloseable {
     return remoteRegion.rkey();
   }
 
-  /** Returns the send buffer, and the memory of control messages behind it. */
+  /** Returns the offset of the memory for an entry of the peer's table of areas. */
+  int areaPlace() {
+    return sizes.sendBuffer() + Sizes.CONTROL_MESSAGES * ConnectionData.SGE_SIZE;
+  }
+
+  /** Returns the send buffer, and behind it the memory of control messages, and of an area. */
   ByteBuffer sendBuffer() {
     return sendBuffer;
   }

@@ -61,10 +61,10 @@ final class StreamProtocol {
       return false;
     }
     try {
-      giveCredits();
+      advance();
       boolean hasMore = pollReceives();
       pollSends();
-      giveCredits();
+      advance();
       return hasMore;
     } catch (VerbsException | IllegalStateException e) {
       state.fail(e);
@@ -169,7 +169,7 @@ final class StreamProtocol {
     if (operation == RsocketMessage.GRANT || operation == RsocketMessage.CONTROL) {
       control.completed();
     } else {
-      output.completed((int) id);
+      output.completed(operation, (int) id);
     }
     if (!completions.isSuccess(index)) {
       state.failed(completions.status(index));
@@ -200,45 +200,56 @@ final class StreamProtocol {
     return state.isConnected() ? Time.now() - heard : -1;
   }
 
-  private boolean canControl() {
-    if (state.isReleased()) {
-      return false;
-    }
-    if (control.isFull()) {
+  private void makeRoomForControl() {
+    if (control.isFull() && !state.isReleased()) {
       try {
         pollSends();
       } catch (VerbsException | IllegalStateException e) {
         state.fail(e);
       }
     }
-    return control.canPost();
   }
 
-  /** Sends the pending control message, and grants what is due, unless that must wait. */
-  void giveCredits() {
-    if (control.isPending() && canControl()) {
+  /** Sends what waits, then the pending control message, and grants what is due, if possible. */
+  void advance() {
+    if (control.isPending() || grants.areDue()) {
+      makeRoomForControl(); // First: no request must complete unseen between what follows.
+    }
+    output.flush();
+    if (control.isPending() && !output.isWaiting() && control.canPost()) {
       control.sendPending();
     }
-    if (grants.areDue() && canControl()) {
+    if (grants.areDue() && control.canPost()) {
       grants.send();
     }
   }
 
   /** Sends an empty write, unless requests are outstanding that the peer must acknowledge, too. */
   void keepAlive() {
-    if (canControl()) {
+    makeRoomForControl();
+    if (control.canPost()) {
       control.post(StreamRequests.KEEPALIVE, RsocketMessage.CONTROL, RsocketMessage.KEEPALIVE);
     }
   }
 
+  /** Returns whether something is to be sent, for which the stream waits. */
+  boolean isPending() {
+    return state.isEnding() || (state.isConnected() && (output.isWaiting() || control.isPending()));
+  }
+
   /**
-   * Requests the events that receiving depends on, and sending if that is wanted.
+   * Requests the events that receiving depends on, what is pending, and sending if that is wanted.
    *
    * @return whether to process again
    */
   boolean arm(boolean withSends) {
     try {
-      return events.arm(withSends || grants.areDue());
+      return events.arm(
+          withSends
+              || grants.areDue()
+              || state.isEnding()
+              || control.isPending()
+              || output.isWaitingForRequest());
     } catch (VerbsException | IllegalStateException e) {
       state.fail(e);
       return false;

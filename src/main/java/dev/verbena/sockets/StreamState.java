@@ -35,6 +35,9 @@ final class StreamState {
   /** Why the connection failed. */
   private @Nullable String failure;
 
+  /** What is run at the end of a stream that is closed in order. */
+  private @Nullable Runnable ended;
+
   private boolean isInputEnded;
   private boolean isInputShut;
 
@@ -165,7 +168,23 @@ final class StreamState {
   void disconnect() {
     if (!hasEnded()) {
       connection = Connection.DISCONNECTED;
+      if (ended != null) {
+        ended.run();
+      }
     }
+  }
+
+  /** Runs an action when the connection has ended in order; a failure has its own. */
+  void whenEnded(Runnable action) {
+    ended = action;
+    if (hasEnded()) {
+      action.run();
+    }
+  }
+
+  /** Returns whether the stream is closed in order, which goes on. */
+  boolean isEnding() {
+    return ended != null && !hasEnded();
   }
 
   /** A request has failed. */

@@ -1,5 +1,7 @@
 package dev.verbena.sockets;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -8,6 +10,7 @@ import dev.verbena.internal.time.Time;
 import dev.verbena.testing.Await;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
@@ -15,6 +18,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.Callable;
@@ -110,6 +114,23 @@ abstract class ChannelFixture {
     while (target.hasRemaining()) {
       assertTrue(channel.read(target) > 0, "end of the stream");
     }
+  }
+
+  /** Reads a beginning of what was sent, then fails, each time. */
+  static void assertReset(SocketChannel channel, byte[] sent) {
+    ByteBuffer target = ByteBuffer.allocate(sent.length + 1);
+    for (int i = 0; i < 3; i++) {
+      SocketException reset =
+          assertThrows(
+              SocketException.class,
+              () -> {
+                while (channel.read(target) >= 0) {
+                  // Until it fails.
+                }
+              });
+      assertEquals("Connection reset", reset.getMessage());
+    }
+    assertArrayEquals(Arrays.copyOf(sent, target.position()), bytes(target));
   }
 
   static byte[] bytes(ByteBuffer buffer) {

@@ -323,9 +323,10 @@ class FlushedStreamTest {
   // There is no event
 
   @Test
-  void readThrowsIfAGrantFindsNoMemory() throws Exception {
+  void readThrowsIfAWriteFindsNoMemory() throws Exception {
     try (Pair pair = new Pair()) {
       pair.peer.deregister();
+      assertEquals(1, pair.channel.write(ByteBuffer.allocate(1)));
       Throwable failure =
           assertThrows(SocketException.class, () -> pair.channel.read(ByteBuffer.allocate(1)));
       assertTrue(failure.getMessage().contains("REM_ACCESS_ERR"), failure::toString);

@@ -3,6 +3,7 @@ package dev.verbena.sockets;
 import java.io.PrintWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.channels.NetworkChannel;
 import java.nio.channels.spi.SelectorProvider;
 import java.nio.charset.StandardCharsets;
 import java.util.stream.Stream;
@@ -77,6 +78,11 @@ final class HybridBehaviour {
     @Override
     InetSocketAddress listening() {
       return new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+    }
+
+    @Override
+    void buffer(NetworkChannel channel, int bytes) {
+      // By itself.
     }
 
     @Override

@@ -14,11 +14,10 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
-import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 
 /** How channels transfer data, and how streams end, whichever the provider is. */
-abstract class StreamBehaviour extends ChannelFixture {
+abstract class StreamBehaviour extends SendBufferBehaviour {
   @Test
   void directBuffersArrive() throws Exception {
     Pair pair = connected();
@@ -309,23 +308,6 @@ abstract class StreamBehaviour extends ChannelFixture {
     assertEquals(1, selector.select());
     assertTrue(key.isReadable());
     assertReset(pair.server(), new byte[0]);
-  }
-
-  /** Reads a beginning of what was sent, then fails, each time. */
-  private static void assertReset(SocketChannel channel, byte[] sent) {
-    ByteBuffer target = ByteBuffer.allocate(sent.length + 1);
-    for (int i = 0; i < 3; i++) {
-      SocketException reset =
-          assertThrows(
-              SocketException.class,
-              () -> {
-                while (channel.read(target) >= 0) {
-                  // Until it fails.
-                }
-              });
-      assertEquals("Connection reset", reset.getMessage());
-    }
-    assertArrayEquals(Arrays.copyOf(sent, target.position()), bytes(target));
   }
 
   @Test

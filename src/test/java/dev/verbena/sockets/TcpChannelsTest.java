@@ -2,6 +2,7 @@ package dev.verbena.sockets;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.channels.NetworkChannel;
 import java.nio.channels.spi.SelectorProvider;
 import org.junit.jupiter.api.Tag;
 
@@ -16,6 +17,11 @@ class TcpChannelsTest extends ChannelBehaviour {
   @Override
   InetSocketAddress listening() {
     return new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+  }
+
+  @Override
+  void buffer(NetworkChannel channel, int bytes) {
+    // By itself.
   }
 
   @Override
