@@ -37,9 +37,22 @@ final class SimulatedEnd {
 
   private static final int MOST_BYTES = 20_000;
   private static final int MOST_AT_ONCE = 4000;
+  private static final int SMALL = 64;
 
-  /** The time of an orderly close after which the library aborts. */
-  private static final Duration LONGEST_CLOSE = Duration.ofSeconds(10);
+  /** So many bytes at most in small writes or reads, each of which takes a while to simulate. */
+  private static final int MOST_SMALL = 1000;
+
+  /** The time of an orderly close after which the library aborts, if the peer does not read. */
+  private static final Duration LONGEST_CLOSE = Duration.ofMinutes(3);
+
+  /**
+   * Between the last write of an end and what it does next: meanwhile a peer that is idle at first
+   * reads all.
+   */
+  private static final Duration HOLD = Duration.ofSeconds(80);
+
+  /** How long a reader does nothing at first. */
+  private static final Duration LONGEST_IDLE = Duration.ofSeconds(50);
 
   private final Simulation simulation;
   private final RandomGenerator random;
@@ -50,6 +63,14 @@ final class SimulatedEnd {
   // The choices.
   private final boolean selects;
   private final int toWrite;
+  private final int writtenAtOnce;
+  private final int readAtOnce;
+
+  /** Whether the end writes all before it reads: what the send buffer accepts from the peer's. */
+  private final boolean writesFirst;
+
+  private final Duration idle;
+  private final boolean holds;
   private final boolean shutsOutput;
   private final Stop stop;
   private final int toRead;
@@ -66,6 +87,8 @@ final class SimulatedEnd {
   private boolean hasShutOutput;
   private boolean hasAborted;
   private @Nullable Duration closed;
+  private @Nullable Duration heldUntil;
+  private @Nullable Duration lastRead;
   private @Nullable IOException readFailure;
   private @Nullable IOException writeFailure;
   private @Nullable Duration failedRead;
@@ -82,7 +105,19 @@ final class SimulatedEnd {
     this.channel = channel;
     this.pattern = pattern;
     selects = random.nextBoolean();
-    toWrite = random.nextInt(4) == 0 ? 0 : random.nextInt(MOST_BYTES);
+    writtenAtOnce = atOnce();
+    readAtOnce = atOnce();
+    writesFirst = random.nextInt(4) == 0;
+    int most =
+        writesFirst
+            ? channel.getOption(StandardSocketOptions.SO_SNDBUF) + 1
+            : writtenAtOnce < SMALL ? MOST_SMALL : MOST_BYTES;
+    toWrite = random.nextInt(4) == 0 ? 0 : random.nextInt(most);
+    idle =
+        random.nextBoolean()
+            ? Duration.ofNanos(random.nextLong(LONGEST_IDLE.toNanos()))
+            : Duration.ZERO;
+    holds = !writesFirst && random.nextInt(3) == 0;
     shutsOutput = random.nextInt(4) > 0;
     stop = random.nextInt(4) > 0 ? Stop.AT_END : Stop.values()[random.nextInt(3)];
     toRead = stop == Stop.AT_END ? Integer.MAX_VALUE : random.nextInt(MOST_BYTES);
@@ -175,7 +210,7 @@ final class SimulatedEnd {
 
   private void write() throws IOException {
     try (Selector selector = selector(SelectionKey.OP_WRITE)) {
-      ByteBuffer source = buffer();
+      ByteBuffer source = buffer(writtenAtOnce);
       while (written < toWrite) {
         pause();
         source.clear().limit(Math.min(1 + random.nextInt(source.capacity()), toWrite - written));
@@ -193,6 +228,10 @@ final class SimulatedEnd {
           written = before + source.position();
         }
       }
+      if (holds) {
+        Simulation.sleep(HOLD);
+        heldUntil = simulation.now();
+      }
       if (shutsOutput) {
         shutOutput();
       }
@@ -208,7 +247,11 @@ final class SimulatedEnd {
 
   private void read() throws IOException {
     try (Selector selector = selector(SelectionKey.OP_READ)) {
-      ByteBuffer target = buffer();
+      if (writesFirst) {
+        writer.join();
+      }
+      Simulation.sleep(idle);
+      ByteBuffer target = buffer(readAtOnce);
       while (read < toRead) {
         pause();
         target.clear().limit(1 + random.nextInt(target.capacity()));
@@ -240,6 +283,7 @@ final class SimulatedEnd {
     while (bytes.hasRemaining()) {
       require(bytes.get() == byteAt(~pattern, read), "another byte at " + read);
       read++;
+      lastRead = simulation.now();
     }
   }
 
@@ -248,8 +292,15 @@ final class SimulatedEnd {
         ((((pattern ^ (pattern >> 31)) * 31 + (pattern >> 31) + index) * 0x9e37_79b1) >>> 24);
   }
 
-  private ByteBuffer buffer() {
-    int size = 1 + random.nextInt(MOST_AT_ONCE);
+  private int atOnce() {
+    return switch (random.nextInt(6)) {
+      case 0 -> 1;
+      case 1 -> 1 + random.nextInt(SMALL);
+      default -> 1 + random.nextInt(MOST_AT_ONCE);
+    };
+  }
+
+  private ByteBuffer buffer(int size) {
     return random.nextBoolean() ? ByteBuffer.allocateDirect(size) : ByteBuffer.allocate(size);
   }
 
@@ -307,6 +358,12 @@ final class SimulatedEnd {
     if (hasReadEnd && !hasShutInput) {
       require(peer.hasShutOutput || peer.closed != null, "an end that nobody wrote: " + what);
       require(read == peer.written, "bytes before the end are lost: " + what);
+      require(
+          !isReliable
+              || lastRead == null
+              || peer.heldUntil == null
+              || lastRead.compareTo(peer.heldUntil) < 0,
+          "bytes came with the end: " + what);
     }
     if (readFailure != null && isReliable) {
       boolean isCausedByPeer =
@@ -329,19 +386,22 @@ final class SimulatedEnd {
 
   @Override
   public String toString() {
-    return ("%s[%s, wrote %d of %d%s, read %d of %d (%s)%s%s, closed %s%s, disturbed by %s after"
-            + " %s, reading: %s at %s, writing: %s]")
+    return ("%s[%s, wrote %d of %d%s%s%s, read %d of %d (%s)%s%s after %s, closed %s%s, disturbed"
+                + " by %s after %s, reading: %s at %s, writing: %s]")
         .formatted(
             name,
             selects ? "selects" : "blocks",
             written,
             toWrite,
             hasShutOutput ? " and shut" : "",
+            writesFirst ? " first" : "",
+            holds ? " and held" : "",
             read,
             toRead,
             stop,
             hasReadEnd ? " to the end" : "",
             hasShutInput ? " and shut" : "",
+            idle,
             closed,
             hasAborted ? " by abort" : "",
             disturbance,

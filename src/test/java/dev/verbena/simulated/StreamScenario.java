@@ -96,7 +96,7 @@ final class StreamScenario {
     try (SoftHosts hosts = SoftHosts.create()) {
       StreamScenario scenario = new StreamScenario(simulation, hosts, trouble);
       hosts.call(scenario::runAll);
-      Simulation.sleep(Duration.ofMinutes(3)); // The ends go on, also those of RDMA CM.
+      Simulation.sleep(Duration.ofMinutes(4)); // The ends go on, also those of RDMA CM.
     }
   }
 
