@@ -3,7 +3,6 @@ package dev.verbena.internal;
 import dev.verbena.internal.jfr.FlightEvents;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.InvocationHandler;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.Arrays;
@@ -19,7 +18,7 @@ import java.util.stream.Collectors;
  */
 public final class Binding implements InvocationHandler {
   /** The source of functions marked {@link Symbol}. */
-  interface Symbols {
+  public interface Symbols {
     /** Calls an exported function, with the arguments and the result that the method declares. */
     Object call(Method method, Object[] arguments) throws Throwable;
   }
@@ -49,18 +48,13 @@ public final class Binding implements InvocationHandler {
         library);
   }
 
-  /** Implements an interface by an object that implements the exported functions in Java. */
-  public static <T> T toJava(Class<T> functions, Object exported) {
-    return bind(
-        functions,
-        (method, arguments) -> {
-          try {
-            return method.invoke(exported, arguments);
-          } catch (InvocationTargetException e) {
-            throw e.getCause();
-          }
-        },
-        exported);
+  /**
+   * Implements an interface by exported functions in Java.
+   *
+   * @param library what has them, for messages
+   */
+  public static <T> T toJava(Class<T> functions, Symbols exported, Object library) {
+    return bind(functions, exported, library);
   }
 
   /** Returns the names of the exported functions of an interface that cannot fail. */

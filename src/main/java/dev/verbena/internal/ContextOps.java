@@ -2,11 +2,11 @@ package dev.verbena.internal;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.foreign.Abi;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_context_ops;
 import dev.verbena.raw.ibv_flow;
-import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 
 /** Finds the function pointer of a method marked {@link ContextOp}. */
@@ -37,7 +37,7 @@ final class ContextOps {
         };
     if (name.startsWith(BASIC)) {
       String field = name.substring(BASIC.length());
-      long offset = ibv_context_ops.layout().byteOffset(PathElement.groupElement(field));
+      long offset = Abi.current().offsetOf(ibv_context_ops.layout(), field);
       return Memory.function(context + ibv_context.ops$offset() + offset, function);
     }
     if (!ExtendedContext.holds(context, name)) {

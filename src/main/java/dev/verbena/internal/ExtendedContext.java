@@ -5,7 +5,6 @@ import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.verbs_context;
-import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -53,6 +52,6 @@ final class ExtendedContext {
 
   /** Returns the offset of a field relative to the context, which is negative. */
   private static long distance(String field) {
-    return verbs_context.layout().byteOffset(PathElement.groupElement(field)) - CONTEXT;
+    return Abi.current().offsetOf(verbs_context.layout(), field) - CONTEXT;
   }
 }

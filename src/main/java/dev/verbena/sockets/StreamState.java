@@ -209,7 +209,7 @@ final class StreamState {
   private void flushed() {
     if (isConnected()) {
       // Virtual threads of the program that poll the stream can occupy all carriers.
-      Time.daemon().name("flush of " + stream).start(flushed);
+      Time.start("flush of " + stream, flushed);
       connection = Connection.FLUSHED;
     }
   }

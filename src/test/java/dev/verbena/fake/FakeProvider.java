@@ -3,7 +3,6 @@ package dev.verbena.fake;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Binding;
-import dev.verbena.internal.Libibverbs;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
@@ -16,11 +15,9 @@ import dev.verbena.testing.JavaFunctions;
 import java.lang.foreign.GroupLayout;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
-import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -48,8 +45,8 @@ public final class FakeProvider implements Provider, AutoCloseable {
             List.of(InetAddress.ofLiteral("10.0.0.1")),
             List.of(InetAddress.ofLiteral("10.0.0.2"))));
     Verbs device = internals.provider().verbs();
-    verbs = Binding.toJava(Verbs.class, dispatch(Libibverbs.class, device));
-    rdmacm = Binding.toJava(Librdmacm.class, dispatch(Librdmacm.class, null));
+    verbs = Binding.toJava(Verbs.class, (f, arguments) -> call(f, arguments, device), this);
+    rdmacm = Binding.toJava(Librdmacm.class, (f, arguments) -> call(f, arguments, null), this);
   }
 
   /** Adds an object that replaces functions. Pointers reach contexts that are opened after. */
@@ -93,25 +90,21 @@ public final class FakeProvider implements Provider, AutoCloseable {
     return null;
   }
 
-  private Object dispatch(Class<?> functions, Verbs device) {
-    InvocationHandler handler =
-        (proxy, function, arguments) -> {
-          for (Object part : parts) {
-            Method method = player(part, function.getName());
-            if (method != null) {
-              return invoke(method, part, arguments);
-            }
-          }
-          if (device == null) {
-            throw new VerbsException(function.getName(), Errno.EOPNOTSUPP, "nothing plays it");
-          }
-          Object result = invoke(function, device, arguments);
-          if (function.getName().equals("ibv_open_device")) {
-            replacePointers((long) result);
-          }
-          return result;
-        };
-    return Proxy.newProxyInstance(functions.getClassLoader(), new Class<?>[] {functions}, handler);
+  private Object call(Method function, Object[] arguments, Verbs device) throws Throwable {
+    for (Object part : parts) {
+      Method method = player(part, function.getName());
+      if (method != null) {
+        return invoke(method, part, arguments);
+      }
+    }
+    if (device == null) {
+      throw new VerbsException(function.getName(), Errno.EOPNOTSUPP, "nothing plays it");
+    }
+    Object result = invoke(function, device, arguments);
+    if (function.getName().equals("ibv_open_device")) {
+      replacePointers((long) result);
+    }
+    return result;
   }
 
   private static Object invoke(Method method, Object target, Object[] arguments) throws Throwable {

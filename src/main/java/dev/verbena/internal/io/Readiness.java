@@ -199,7 +199,7 @@ public final class Readiness implements AutoCloseable {
             void wake() {
               if (!closed) {
                 // Virtual threads of the program that spin can occupy all carriers.
-                Time.daemon().name(Readiness.this.toString()).start(action);
+                Time.start(Readiness.this.toString(), action);
               }
             }
           });

@@ -6,7 +6,10 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.Condition;
@@ -93,6 +96,32 @@ public final class Time {
   public static Thread.Builder daemon() {
     Simulated simulation = simulation();
     return simulation == null ? Thread.ofPlatform().daemon() : simulation.thread();
+  }
+
+  /** Runs an action in a thread that needs no carrier of virtual threads; it may have run others. */
+  public static void start(String name, Runnable action) {
+    Simulated simulation = simulation();
+    if (simulation == null) {
+      Actions.THREADS.execute(action);
+    } else {
+      simulation.thread().name(name).start(action);
+    }
+  }
+
+  /** Threads that run one action after the other: to start one takes longer than most actions. */
+  private static final class Actions {
+    static final Executor THREADS =
+        new ThreadPoolExecutor(
+            0,
+            Integer.MAX_VALUE,
+            1,
+            TimeUnit.SECONDS, // The JVM ends threads that are idle for so long.
+            new SynchronousQueue<>(),
+            Thread.ofPlatform()
+                .daemon()
+                .name("verbena-action-", 0)
+                .inheritInheritableThreadLocals(false)
+                .factory());
   }
 
   /** Runs an action after a time; the action does not wait. */

@@ -8,6 +8,7 @@ import dev.verbena.soft.device.FailingCalls;
 import dev.verbena.soft.device.Registry;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.HashMap;
@@ -47,10 +48,25 @@ final class FunctionTable {
               new TextFunctions()));
 
   static {
-    Pointers.FUNCTIONS.putAll(SHARED.functions);
+    SHARED.functions.forEach((name, function) -> Pointers.FUNCTIONS.put(name, function.handle));
   }
 
-  private final Map<String, MethodHandle> functions = new HashMap<>();
+  private final Map<String, Function> functions = new HashMap<>();
+
+  /**
+   * A function of a part.
+   *
+   * @param name its C name
+   * @param call calls it with an array of arguments, by {@code invokeExact}
+   */
+  private record Function(String name, MethodHandle handle, MethodHandle call) {
+    static Function of(String name, MethodHandle handle) {
+      MethodType generic = handle.type().generic();
+      MethodHandle call = handle.asType(generic);
+      return new Function(
+          CNames.of(name), handle, call.asSpreader(Object[].class, generic.parameterCount()));
+    }
+  }
 
   FunctionTable(List<Object> parts) {
     parts.forEach(this::add);
@@ -59,7 +75,7 @@ final class FunctionTable {
   private void add(Object part) {
     for (Method method : part.getClass().getDeclaredMethods()) {
       if (Modifier.isPublic(method.getModifiers())) {
-        functions.put(method.getName(), handle(part, method));
+        functions.put(method.getName(), Function.of(method.getName(), handle(part, method)));
       }
     }
   }
@@ -76,21 +92,21 @@ final class FunctionTable {
   /** The C names of the functions of this table and of the shared one that can be made to fail. */
   Set<String> names() {
     return Stream.of(functions, SHARED.functions)
-        .flatMap(table -> table.keySet().stream())
-        .filter(name -> !Pointers.isOnDataPath(name))
-        .map(CNames::of)
+        .flatMap(table -> table.entrySet().stream())
+        .filter(entry -> !Pointers.isOnDataPath(entry.getKey()))
+        .map(entry -> entry.getValue().name)
         .collect(Collectors.toSet());
   }
 
   /** A function of this table or of the shared one, or null. */
-  @Nullable MethodHandle find(String name) {
-    MethodHandle own = functions.get(name);
+  private @Nullable Function find(String name) {
+    Function own = functions.get(name);
     return own != null ? own : SHARED.functions.get(name);
   }
 
   /** Calls an exported function. */
   Object call(FailingCalls failingCalls, String name, Object[] arguments) throws Throwable {
-    MethodHandle function = find(name);
+    Function function = find(name);
     if (function == null) {
       throw new VerbsException(
           CNames.of(name), Errno.EOPNOTSUPP, "the software device does not implement it");
@@ -99,13 +115,13 @@ final class FunctionTable {
       if (arguments != null && arguments.length > 0 && arguments[0] instanceof Long object) {
         Pointers.requireSupported(name, object, Registry.deviceOf(object));
       }
-      int errno = failingCalls.failure(CNames.of(name));
+      int errno = failingCalls.failure(function.name);
       if (errno != 0) {
         throw CallFailure.of(errno, "a fault that was asked for");
       }
-      return function.invokeWithArguments(arguments == null ? new Object[0] : arguments);
+      return (Object) function.call.invokeExact(arguments);
     } catch (VerbsException e) {
-      throw CallFailure.in(CNames.of(name), e);
+      throw CallFailure.in(function.name, e);
     }
   }
 }

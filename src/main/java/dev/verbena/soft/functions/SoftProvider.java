@@ -16,7 +16,6 @@ import dev.verbena.soft.device.SoftRegion;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.wire.Gids;
 import java.lang.foreign.MemorySegment;
-import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.util.HashSet;
 import java.util.List;
@@ -37,10 +36,10 @@ public final class SoftProvider implements Provider {
     this.network = network;
     this.engine = engine;
     this.failingCalls = failingCalls;
-    verbs = bind(Verbs.class, Libibverbs.class, List.of(new DeviceFunctions(network, engine)));
+    verbs = bind(Verbs.class, List.of(new DeviceFunctions(network, engine)));
     manager = new CmManager(network, engine, verbs);
-    libefa = bind(Libefa.class, Libefa.class, List.of());
-    rdmacm = bind(Librdmacm.class, Librdmacm.class, cmFunctions());
+    libefa = bind(Libefa.class, List.of());
+    rdmacm = bind(Librdmacm.class, cmFunctions());
     for (Class<?> library : List.of(Libibverbs.class, Libefa.class, Librdmacm.class)) {
       functions.removeAll(Binding.infallible(library)); // Their callers do not expect a failure.
     }
@@ -65,18 +64,13 @@ public final class SoftProvider implements Provider {
   }
 
   /** Binds an interface of C functions to objects that have methods of these names. */
-  private <T> T bind(Class<T> type, Class<?> exported, List<Object> parts) {
+  private <T> T bind(Class<T> type, List<Object> parts) {
     FunctionTable table = new FunctionTable(parts);
     functions.addAll(table.names());
     return Binding.toJava(
         type,
-        Proxy.newProxyInstance(
-            exported.getClassLoader(),
-            new Class<?>[] {exported},
-            (proxy, method, arguments) ->
-                method.getDeclaringClass() == Object.class
-                    ? method.invoke(this, arguments)
-                    : table.call(failingCalls, method.getName(), arguments)));
+        (method, arguments) -> table.call(failingCalls, method.getName(), arguments),
+        this);
   }
 
   /** Returns RDMA CM of the network. */
