@@ -1,6 +1,8 @@
 package dev.verbena.sockets;
 
 import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.foreign.OwnMemory;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
@@ -8,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The registered memory of a stream. The peer can write to the receive buffer, to the table of
@@ -25,6 +28,7 @@ final class StreamMemory implements AutoCloseable {
   private final Sizes sizes;
   private final long areas = ConnectionData.SGES * ConnectionData.SGE_SIZE;
   private final long received;
+  private @Nullable OwnMemory pages;
   private final MemorySegment remote;
   private final ByteBuffer sendBuffer;
   private final ByteBuffer receiveBuffer;
@@ -34,17 +38,24 @@ final class StreamMemory implements AutoCloseable {
   StreamMemory(ProtectionDomain domain, Sizes sizes) {
     this.sizes = sizes;
     received = Math.ceilDiv(areas + (long) sizes.areas() * AREA_SIZE, ALIGNMENT) * ALIGNMENT;
-    sendRegion = domain.allocateMemory(areaPlace() + AREA_SIZE);
+    long end = received + sizes.receiveBuffer();
+    long sent = Math.ceilDiv(end, Memory.pageSize()) * Memory.pageSize();
+    OwnMemory taken = RecycledMemory.take(sent + areaPlace() + AREA_SIZE);
+    pages = taken;
+    remote = taken.segment().asSlice(0, end);
+    remote.asSlice(0, received).fill((byte) 0); // The content of the buffers need not be zero.
+    MemorySegment local = taken.segment().asSlice(sent);
+    MemoryRegion[] regions = new MemoryRegion[2];
     try {
-      remoteRegion =
-          domain.allocateMemory(
-              received + sizes.receiveBuffer(), AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      regions[0] = domain.registerMemory(local);
+      regions[1] = domain.registerMemory(remote, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
     } catch (Throwable t) {
-      AfterFailure.close(t, sendRegion::close);
+      AfterFailure.close(t, () -> close(regions));
       throw t;
     }
-    sendBuffer = sendRegion.memory().asByteBuffer().order(ByteOrder.nativeOrder());
-    remote = remoteRegion.memory();
+    sendRegion = regions[0];
+    remoteRegion = regions[1];
+    sendBuffer = local.asByteBuffer().order(ByteOrder.nativeOrder());
     receiveBuffer = remote.asSlice(received).asByteBuffer();
   }
 
@@ -127,8 +138,21 @@ final class StreamMemory implements AutoCloseable {
 
   @Override
   public void close() {
-    sendRegion.close();
-    remoteRegion.close();
+    close(sendRegion, remoteRegion);
+  }
+
+  /** Releases the memory, once, unless a region of it remains open. */
+  private void close(@Nullable MemoryRegion... regions) {
+    for (MemoryRegion region : regions) {
+      if (region != null) {
+        region.close();
+      }
+    }
+    OwnMemory closed = pages;
+    pages = null;
+    if (closed != null) {
+      RecycledMemory.release(closed);
+    }
   }
 
   /** Memory of the peer that this end may write to. */
