@@ -5,7 +5,12 @@ import dev.verbena.VerbsException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.charset.Charset;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import java.util.OptionalInt;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** Functions of the C library: waiting on file descriptors, allocation, the environment. */
 public final class Libc {
@@ -26,22 +31,35 @@ public final class Libc {
 
   private static final int SC_PAGESIZE = 30;
 
+  /** The functions that were called. */
+  private static final Map<String, MemorySegment> FOUND = new ConcurrentHashMap<>();
+
   private Libc() {}
 
-  /** Symbols that are called often. */
-  private static final class Found {
-    static final MemorySegment POLL = find("poll");
-    static final MemorySegment EPOLL_CTL = find("epoll_ctl");
-    static final MemorySegment EPOLL_WAIT = find("epoll_wait");
+  public static MemorySegment find(String function) {
+    MemorySegment found = FOUND.get(function); // Without a lock.
+    return found == null ? FOUND.computeIfAbsent(function, Libc::lookUp) : found;
   }
 
-  public static MemorySegment find(String function) {
+  private static MemorySegment lookUp(String function) {
     return Linker.nativeLinker().defaultLookup().find(function).orElseThrow();
+  }
+
+  /** getrandom(2); empty if this system does not have it. */
+  public static OptionalInt random() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment bits = arena.allocate(ValueLayout.JAVA_INT);
+      boolean isFilled =
+          Call.plain(find("getrandom"), bits.address(), Integer.BYTES, 0) == Integer.BYTES;
+      return isFilled ? OptionalInt.of(bits.get(ValueLayout.JAVA_INT, 0)) : OptionalInt.empty();
+    } catch (NoSuchElementException e) {
+      return OptionalInt.empty();
+    }
   }
 
   /** Calls poll(2); returns the number of ready descriptors, or -1. */
   public static int poll(long pollfds, long count, int milliseconds) {
-    return (int) Call.plain(Found.POLL, pollfds, count, milliseconds);
+    return (int) Call.plain(find("poll"), pollfds, count, milliseconds);
   }
 
   /** setenv(3): gives a variable of the environment a value unless it has one. */
@@ -77,7 +95,7 @@ public final class Libc {
   public static int epoll_ctl(int epoll, int operation, int descriptor, long event) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = Downcall.capture(arena);
-      long result = Downcall.call(Found.EPOLL_CTL, capture, epoll, operation, descriptor, event);
+      long result = Downcall.call(find("epoll_ctl"), capture, epoll, operation, descriptor, event);
       return (int) result == 0 ? 0 : Downcall.errno(capture);
     }
   }
@@ -90,7 +108,7 @@ public final class Libc {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = Downcall.capture(arena);
       int count =
-          (int) Downcall.call(Found.EPOLL_WAIT, capture, epoll, events, capacity, milliseconds);
+          (int) Downcall.call(find("epoll_wait"), capture, epoll, events, capacity, milliseconds);
       if (count == -1 && Downcall.errno(capture) != Errno.EINTR) {
         throw new VerbsException("epoll_wait", Downcall.errno(capture));
       }
