@@ -13,7 +13,7 @@ final class RecycledMemory {
   /** The size of the largest memory that is kept. */
   private static final int LARGEST = 1 << 20;
 
-  /** How much is kept at most: that of streams which end while others begin. */
+  /** How many are kept at most: those of streams which end while others begin. */
   private static final int MOST = 16;
 
   /** Memory that nothing uses, the last one first: its pages may still be in a cache. */

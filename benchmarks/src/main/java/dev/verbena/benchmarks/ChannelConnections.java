@@ -49,8 +49,7 @@ public final class ChannelConnections {
       while (count > 1 && SYSTEM.getOpenFileDescriptorCount() > descriptors) {
         LockSupport.parkNanos(1_000_000); // Threads of their own release what is closed.
       }
-      return new Times(
-          count, System.nanoTime() - elapsed, SYSTEM.getProcessCpuTime() - processor);
+      return new Times(count, System.nanoTime() - elapsed, SYSTEM.getProcessCpuTime() - processor);
     }
 
     @Override

@@ -98,7 +98,9 @@ public final class Time {
     return simulation == null ? Thread.ofPlatform().daemon() : simulation.thread();
   }
 
-  /** Runs an action in a thread that needs no carrier of virtual threads; it may have run others. */
+  /**
+   * Runs an action in a thread that needs no carrier of virtual threads; it may have run others.
+   */
   public static void start(String name, Runnable action) {
     Simulated simulation = simulation();
     if (simulation == null) {

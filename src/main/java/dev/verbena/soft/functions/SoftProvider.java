@@ -68,9 +68,7 @@ public final class SoftProvider implements Provider {
     FunctionTable table = new FunctionTable(parts);
     functions.addAll(table.names());
     return Binding.toJava(
-        type,
-        (method, arguments) -> table.call(failingCalls, method.getName(), arguments),
-        this);
+        type, (method, arguments) -> table.call(failingCalls, method.getName(), arguments), this);
   }
 
   /** Returns RDMA CM of the network. */
