@@ -101,9 +101,6 @@ final class RdmaStream {
   private final CopyingThreads copying = new CopyingThreads(lock);
   private final StreamProtocol protocol;
 
-  private final Runnable drive = this::drive;
-  private final Runnable later = this::look;
-
   /** Whether the stream is looked at later. */
   private boolean isLater;
 
@@ -368,13 +365,13 @@ final class RdmaStream {
     isCalled = true;
     if (!isLater && protocol.isPending()) {
       isLater = true;
-      Time.after(PAUSE, later);
+      Time.after(PAUSE, this::look);
     }
   }
 
   private void look() {
     if (!lock.tryLock()) { // It must not wait in the thread of all timers.
-      Time.after(PAUSE, later);
+      Time.after(PAUSE, this::look);
       return;
     }
     try {
@@ -399,7 +396,7 @@ final class RdmaStream {
       boolean hasMore = false;
       while (!state.isReleased() && protocol.isPending()) {
         if (!protocol.arm(false) && !hasMore) {
-          events.watch(drive);
+          events.watch(this::drive);
           return;
         }
         hasMore = protocol.process();

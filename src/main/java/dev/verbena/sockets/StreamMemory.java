@@ -10,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,7 +29,7 @@ final class StreamMemory implements AutoCloseable {
   private final Sizes sizes;
   private final long areas = ConnectionData.SGES * ConnectionData.SGE_SIZE;
   private final long received;
-  private @Nullable OwnMemory pages;
+  private final AtomicReference<@Nullable OwnMemory> pages;
   private final MemorySegment remote;
   private final ByteBuffer sendBuffer;
   private final ByteBuffer receiveBuffer;
@@ -41,7 +42,7 @@ final class StreamMemory implements AutoCloseable {
     long end = received + sizes.receiveBuffer();
     long sent = Math.ceilDiv(end, Memory.pageSize()) * Memory.pageSize();
     OwnMemory taken = RecycledMemory.take(sent + areaPlace() + AREA_SIZE);
-    pages = taken;
+    pages = new AtomicReference<>(taken);
     remote = taken.segment().asSlice(0, end);
     remote.asSlice(0, received).fill((byte) 0); // The content of the buffers need not be zero.
     MemorySegment local = taken.segment().asSlice(sent);
@@ -148,8 +149,7 @@ final class StreamMemory implements AutoCloseable {
         region.close();
       }
     }
-    OwnMemory closed = pages;
-    pages = null;
+    OwnMemory closed = pages.getAndSet(null);
     if (closed != null) {
       RecycledMemory.release(closed);
     }

@@ -387,7 +387,7 @@ final class SimulatedEnd {
   @Override
   public String toString() {
     return ("%s[%s, wrote %d of %d%s%s%s, read %d of %d (%s)%s%s after %s, closed %s%s, disturbed"
-                + " by %s after %s, reading: %s at %s, writing: %s]")
+            + " by %s after %s, reading: %s at %s, writing: %s]")
         .formatted(
             name,
             selects ? "selects" : "blocks",

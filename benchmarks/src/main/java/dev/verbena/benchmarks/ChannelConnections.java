@@ -5,6 +5,7 @@ import dev.verbena.sockets.RdmaSelectorProvider;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.net.ConnectException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
@@ -66,13 +67,14 @@ public final class ChannelConnections {
   }
 
   private void measure(String transport, int count) throws IOException {
+    InetSocketAddress closed;
     try (ServerSocketChannel listener = provider.openServerSocketChannel()) {
       listener.bind(to);
       InetSocketAddress peer = (InetSocketAddress) listener.getLocalAddress();
       measure(transport, count, () -> connect(listener, peer));
-      listener.close();
-      measure(transport + ", refused", count, () -> refuse(peer));
+      closed = peer;
     }
+    measure(transport + ", refused", count, () -> refuse(closed));
   }
 
   private void connect(ServerSocketChannel listener, InetSocketAddress peer) throws IOException {
@@ -104,7 +106,8 @@ public final class ChannelConnections {
     new ChannelConnections(rdma, new InetSocketAddress(arguments[1], 0), arguments[2])
         .measure("RDMA", count);
     SelectorProvider tcp = SelectorProvider.provider();
-    new ChannelConnections(tcp, new InetSocketAddress("127.0.0.1", 0), "127.0.0.1")
+    new ChannelConnections(
+            tcp, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), "127.0.0.1")
         .measure("TCP", count);
   }
 }
