@@ -234,7 +234,9 @@ public final class Simulation {
         runWhile(() -> true);
       }
       if (failure != null) {
-        actors.forEach(Thread::interrupt); // They close what they have, and have time for it.
+        // They close what they have, and have time for it. An interrupt may close a channel itself.
+        List<Thread> interrupted = List.copyOf(actors);
+        Thread _ = threads.builder().start(() -> interrupted.forEach(Thread::interrupt));
         end = now().plus(LONGEST);
         threads.forgetSteps();
         runWhile(() -> true);

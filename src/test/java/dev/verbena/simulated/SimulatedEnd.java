@@ -45,6 +45,9 @@ final class SimulatedEnd {
   /** The time of an orderly close after which the library aborts, if the peer does not read. */
   private static final Duration LONGEST_CLOSE = Duration.ofMinutes(3);
 
+  /** Longer than all is written and read if events arrive, without a keep-alive. */
+  static final Duration LONGEST_TRANSFER = Duration.ofSeconds(150);
+
   /**
    * Between the last write of an end and what it does next: meanwhile a peer that is idle at first
    * reads all.
@@ -59,6 +62,7 @@ final class SimulatedEnd {
   private final String name;
   private final SocketChannel channel;
   private final int pattern;
+  private final Duration began;
 
   // The choices.
   private final boolean selects;
@@ -104,6 +108,7 @@ final class SimulatedEnd {
     this.name = name;
     this.channel = channel;
     this.pattern = pattern;
+    began = simulation.now();
     selects = random.nextBoolean();
     writtenAtOnce = atOnce();
     readAtOnce = atOnce();
@@ -364,6 +369,9 @@ final class SimulatedEnd {
               || peer.heldUntil == null
               || lastRead.compareTo(peer.heldUntil) < 0,
           "bytes came with the end: " + what);
+    }
+    if (lastRead != null && isReliable) {
+      require(lastRead.minus(began).compareTo(LONGEST_TRANSFER) < 0, "bytes came late: " + what);
     }
     if (readFailure != null && isReliable) {
       boolean isCausedByPeer =
