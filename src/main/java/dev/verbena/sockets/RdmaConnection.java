@@ -334,9 +334,12 @@ final class RdmaConnection {
 
   /** Requests of the stream were flushed: an event that is pending may be the cause. */
   private void flushed() {
-    events.receivePending();
-    stream().endFlushed();
-    changed.accept(this);
+    try {
+      events.receivePending();
+    } finally {
+      stream().endFlushed();
+      changed.accept(this);
+    }
   }
 
   /** Disconnects once; flushes the queue pair. */
@@ -359,7 +362,7 @@ final class RdmaConnection {
    * Closes the connection in order: all data that was sent is acknowledged by the device of the
    * peer before, unless that takes too long.
    *
-   * @param nanos the longest time; 0 to abort the connection
+   * @param nanos the longest time, unless data wait for the peer; 0 to abort the connection
    * @return completed when everything is released
    */
   CompletableFuture<@Nullable Void> close(long nanos) {

@@ -63,7 +63,7 @@ final class RdmaStream {
           Integer.getInteger(
               "dev.verbena.sockets.spin", Runtime.getRuntime().availableProcessors() > 2 ? 10 : 0));
 
-  /** How long an orderly end may take, unless SO_LINGER sets another time. */
+  /** How long an orderly end may take once all data is posted. */
   static final long LONGEST_CLOSE = TimeUnit.SECONDS.toNanos(10);
 
   /** How long closing waits for threads that copy; as closing of other objects waits for calls. */

@@ -51,7 +51,7 @@ final class StreamMemory implements AutoCloseable {
       regions[0] = domain.registerMemory(local);
       regions[1] = domain.registerMemory(remote, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
     } catch (Throwable t) {
-      AfterFailure.close(t, () -> close(regions));
+      AfterFailure.close(t, () -> close(regions[0], regions[1]));
       throw t;
     }
     sendRegion = regions[0];
@@ -143,10 +143,10 @@ final class StreamMemory implements AutoCloseable {
   }
 
   /** Releases the memory, once, unless a region of it remains open. */
-  private void close(@Nullable MemoryRegion... regions) {
-    for (MemoryRegion region : regions) {
-      if (region != null) {
-        region.close();
+  private void close(@Nullable MemoryRegion local, @Nullable MemoryRegion remote) {
+    try (local) { // Each, whether the other one can be closed or not.
+      if (remote != null) {
+        remote.close();
       }
     }
     OwnMemory closed = pages.getAndSet(null);

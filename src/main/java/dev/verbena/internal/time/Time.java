@@ -104,7 +104,11 @@ public final class Time {
   public static void start(String name, Runnable action) {
     Simulated simulation = simulation();
     if (simulation == null) {
-      Actions.THREADS.execute(action);
+      Actions.THREADS.execute(
+          () -> {
+            Thread.currentThread().setName(name);
+            action.run();
+          });
     } else {
       simulation.thread().name(name).start(action);
     }
