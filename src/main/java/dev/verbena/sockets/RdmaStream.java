@@ -471,8 +471,6 @@ final class RdmaStream {
     }
   }
 
-  // Waiting
-
   /** Returns which of the operations would not wait now; arms the queues for the others. */
   int ready(int operations) {
     try (var _ = lock.hold()) {
