@@ -126,7 +126,8 @@ final class OutputRing {
 
   /**
    * Returns whether the peer has not processed most of the messages that it granted. It grants more
-   * when it has processed half of them, before it waits for bytes.
+   * when it has processed half of them: by events, or, rdma-core's rsockets, in a call of its
+   * program.
    */
   private boolean isScarce() {
     return messagesLeft() < peer.credits() / SCARCE;

@@ -64,7 +64,8 @@ public abstract sealed class RdmaSocketChannel extends SocketChannel permits Str
    *
    * @param source a direct buffer
    * @param offset the offset at which the peer has mapped the memory
-   * @return the number of bytes written; 0 if a non-blocking channel cannot write now
+   * @return the number of bytes written; 0 if a non-blocking channel cannot write now: a selector
+   *     then finds it writable when data that was written before does not wait any more
    * @throws IllegalArgumentException if the buffer is not direct
    * @throws java.nio.channels.NotYetConnectedException if the channel is not connected
    * @throws IOException if no memory is mapped at the offset, or the connection failed

@@ -69,9 +69,6 @@ final class RdmaStream {
   /** How long closing waits for threads that copy; as closing of other objects waits for calls. */
   private static final long LONGEST_COPY = TimeUnit.SECONDS.toNanos(30);
 
-  /** How long a program does not call before a thread of its own continues what is pending. */
-  private static final long PAUSE = TimeUnit.MILLISECONDS.toNanos(1);
-
   private final String name;
   private final StreamQueues queues;
   private final StreamMemory memory;
@@ -81,9 +78,6 @@ final class RdmaStream {
    * asynchronous events, or with the context.
    */
   private final Core life;
-
-  /** Is called at each change that no completion event shows. */
-  private final Runnable changed;
 
   private final ScopedLock lock = new ScopedLock();
 
@@ -100,12 +94,7 @@ final class RdmaStream {
   private final StreamMemory.Target area = new StreamMemory.Target();
   private final CopyingThreads copying = new CopyingThreads(lock);
   private final StreamProtocol protocol;
-
-  /** Whether the stream is looked at later. */
-  private boolean isLater;
-
-  /** Whether the program has called since the last look. */
-  private boolean isCalled;
+  private final PendingOutput pending;
 
   /** What must be done before the descriptor is closed. */
   private Runnable beforeRelease = () -> {};
@@ -120,7 +109,6 @@ final class RdmaStream {
    * @throws VerbsException if the device has no memory or objects left
    */
   RdmaStream(ConnectionId id, Sizes wanted, Runnable failed, Runnable flushed, Runnable changed) {
-    this.changed = changed;
     ProtectionDomain domain = id.domain();
     Sizes sizes = wanted.within(id.context().deviceAttributes().maxQueuePairRequests());
     queues = new StreamQueues(id, sizes);
@@ -137,6 +125,7 @@ final class RdmaStream {
       areas = new MappedAreas(domain);
       output = new OutputRing(sizes, made, requests, state, areas);
       protocol = new StreamProtocol(sizes, queues, events, state, control, input, grants, output);
+      pending = new PendingOutput(lock, state, events, protocol, changed);
       life =
           Core.borrow(
               List.of(domain, queues.sends(), queues.receives(), queues.queuePair()),
@@ -355,70 +344,8 @@ final class RdmaStream {
   void sent() {
     if (output.isWaiting()) { // As this thread has left it, or less: others only send from it.
       try (var _ = lock.hold()) {
-        watchLater();
+        pending.called();
       }
-    }
-  }
-
-  /** Watches when the program has not called for a while: its calls continue what is pending. */
-  private void watchLater() {
-    isCalled = true;
-    if (!isLater && protocol.isPending()) {
-      isLater = true;
-      Time.after(PAUSE, this::look);
-    }
-  }
-
-  private void look() {
-    if (!lock.tryLock()) { // It must not wait in the thread of all timers.
-      Time.after(PAUSE, this::look);
-      return;
-    }
-    try {
-      isLater = false;
-      if (isCalled) {
-        watchLater();
-        isCalled = false;
-      } else {
-        watch();
-      }
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /**
-   * Lets events continue what is pending: those of a thread that waits, which calls this when it
-   * does not wait any more, or those that a thread of its own {@linkplain #drive reads}.
-   */
-  private void watch() {
-    try {
-      boolean hasMore = false;
-      while (!state.isReleased() && protocol.isPending()) {
-        if (!protocol.arm(false) && !hasMore) {
-          events.watch(this::drive);
-          return;
-        }
-        hasMore = protocol.process();
-      }
-    } catch (VerbsException | IllegalStateException e) {
-      state.fail(e);
-    }
-  }
-
-  private void drive() {
-    boolean hasRead;
-    try (var _ = lock.hold()) {
-      hasRead = events.endWatch() && read();
-      boolean _ = protocol.process();
-      if (isCalled && !state.isEnding()) {
-        watchLater();
-      } else {
-        watch();
-      }
-    }
-    if (hasRead) {
-      changed.run(); // The events were also those of selectors.
     }
   }
 
@@ -475,7 +402,7 @@ final class RdmaStream {
   int ready(int operations) {
     try (var _ = lock.hold()) {
       int ready = examine(operations);
-      watchLater();
+      pending.called();
       return ready;
     }
   }
@@ -502,17 +429,8 @@ final class RdmaStream {
   /** Reads the events of the descriptor, which was readable. */
   void readEvents() {
     try (var _ = lock.hold()) {
-      boolean _ = read();
-      watchLater();
-    }
-  }
-
-  private boolean read() {
-    try {
-      return !state.isReleased() && events.read();
-    } catch (VerbsException | IllegalStateException e) {
-      state.fail(e);
-      return false;
+      boolean _ = protocol.readEvents();
+      pending.called();
     }
   }
 
@@ -539,7 +457,7 @@ final class RdmaStream {
     } catch (VerbsException | IllegalStateException e) {
       state.fail(e);
     } finally {
-      watchLater();
+      pending.called();
       lock.unlock();
     }
   }
@@ -586,7 +504,7 @@ final class RdmaStream {
       control.setPending(
           state.isInputEnded() ? RsocketMessage.DISCONNECT : RsocketMessage.SHUTDOWN);
       boolean _ = protocol.process();
-      watch();
+      pending.watch();
     }
     events.wake();
   }
@@ -654,9 +572,9 @@ final class RdmaStream {
   void continueClose(Runnable ended) {
     try (var _ = lock.hold()) {
       state.whenEnded(ended);
-      boolean _ = read();
+      boolean _ = protocol.readEvents();
       boolean _ = protocol.process();
-      watch();
+      pending.watch();
     }
   }
 

@@ -51,6 +51,16 @@ final class StreamProtocol {
     this.output = output;
   }
 
+  /** Reads the events of the descriptor; returns whether there was one. */
+  boolean readEvents() {
+    try {
+      return !state.isReleased() && events.read();
+    } catch (VerbsException | IllegalStateException e) {
+      state.fail(e);
+      return false;
+    }
+  }
+
   /**
    * Polls both queues, and grants what is due.
    *

@@ -6,9 +6,8 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
-import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -99,7 +98,8 @@ public final class Time {
   }
 
   /**
-   * Runs an action in a thread that needs no carrier of virtual threads; it may have run others.
+   * Runs an action in a thread that needs no carrier of virtual threads, which may have run others;
+   * the action does not wait for one that is started so.
    */
   public static void start(String name, Runnable action) {
     Simulated simulation = simulation();
@@ -114,20 +114,28 @@ public final class Time {
     }
   }
 
-  /** Threads that run one action after the other: to start one takes longer than most actions. */
+  /**
+   * Threads that run one action after the other: to start one takes longer than most actions. An
+   * action does not wait for another one, so that a bound of the threads is safe.
+   */
   private static final class Actions {
-    static final Executor THREADS =
+    static final int MOST = 32;
+    static final ThreadPoolExecutor THREADS =
         new ThreadPoolExecutor(
-            0,
-            Integer.MAX_VALUE,
+            MOST,
+            MOST,
             1,
-            TimeUnit.SECONDS, // The JVM ends threads that are idle for so long.
-            new SynchronousQueue<>(),
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(), // At most one action for each descriptor.
             Thread.ofPlatform()
                 .daemon()
                 .name("verbena-action-", 0)
                 .inheritInheritableThreadLocals(false)
                 .factory());
+
+    static {
+      THREADS.allowCoreThreadTimeOut(true); // The JVM ends threads that are idle for so long.
+    }
   }
 
   /** Runs an action after a time; the action does not wait. */
