@@ -11,6 +11,7 @@ import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -18,14 +19,19 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The IP addresses of this host whose network interface has an RDMA device: those of the GIDs of
- * each device, and of IP over InfiniBand. They are read from sysfs again after a second.
+ * each device, and of IP over InfiniBand. They are read from sysfs again after a second; later, if
+ * that takes long: a device has hundreds of GIDs.
  */
 final class RdmaAddresses {
   private static final long KEPT = TimeUnit.SECONDS.toNanos(1);
+  private static final long LONGEST = TimeUnit.SECONDS.toNanos(10);
+
+  /** At most one part of so many of the time is spent on reading. */
+  private static final int SHARE = 50;
 
   private final Path classes;
   private @Nullable Set<InetAddress> addresses;
-  private long read;
+  private long next; // When they are read again.
 
   /** Makes those of a folder such as {@code /sys/class}. */
   RdmaAddresses(Path classes) {
@@ -50,40 +56,52 @@ final class RdmaAddresses {
 
   private synchronized Set<InetAddress> all() {
     Set<InetAddress> known = addresses;
-    if (known == null || Time.now() - read > KEPT) {
+    long start = Time.now();
+    if (known == null || start - next >= 0) {
       known = read();
       addresses = known;
-      read = Time.now();
+      long end = Time.now();
+      next = end + Math.clamp(SHARE * (end - start), KEPT, LONGEST);
     }
     return known;
   }
 
   private Set<InetAddress> read() {
+    List<Path> devices = files(classes.resolve("infiniband"));
+    if (devices.isEmpty()) {
+      return Set.of();
+    }
     Set<InetAddress> found = new HashSet<>();
     Set<String> names = new HashSet<>();
-    try (Stream<Path> devices = Files.list(classes.resolve("infiniband"))) {
-      for (Path device : devices.toList()) {
-        try (Stream<Path> files = Files.walk(device.resolve("ports"))) {
-          files
-              .filter(file -> file.getParent().endsWith("ndevs"))
-              .map(this::text)
-              .forEach(names::add);
-        }
+    for (Path device : devices) {
+      for (Path port : files(device.resolve("ports"))) {
+        files(port.resolve("gid_attrs", "ndevs")).forEach(file -> names.add(text(file)));
       }
+    }
+    try {
       for (NetworkInterface each : NetworkInterface.networkInterfaces().toList()) {
         Path type = classes.resolve("net", each.getName(), "type");
         if (names.contains(each.getName()) || text(type).equals("32") /* InfiniBand */) {
           each.inetAddresses().forEach(found::add);
         }
       }
-    } catch (IOException | UncheckedIOException e) {
-      // No device, or one that is being removed.
+    } catch (SocketException e) {
+      // There are none.
     }
     return found;
   }
 
+  /** Returns the files of a folder; none if it cannot be read, as that of a removed device. */
+  private static List<Path> files(Path folder) {
+    try (Stream<Path> files = Files.list(folder)) {
+      return files.toList();
+    } catch (IOException | UncheckedIOException e) {
+      return List.of();
+    }
+  }
+
   /** Returns the text of a file; empty if it cannot be read, as that of a GID that is not used. */
-  private String text(Path file) {
+  private static String text(Path file) {
     try {
       return Files.readString(file).strip();
     } catch (IOException e) {

@@ -76,6 +76,15 @@ class RdmaAddressesTest {
   }
 
   @Test
+  void deviceThatIsBeingRemovedHidesNoOther() throws Exception {
+    Files.createDirectories(classes.resolve("infiniband/gone0"));
+    write("infiniband/gone1/ports", "");
+    Files.createDirectories(classes.resolve("infiniband/gone2/ports/1"));
+    write("infiniband/rxe0/ports/1/gid_attrs/ndevs/0", loopback() + "\n");
+    assertTrue(reaches(LOCAL, null));
+  }
+
+  @Test
   void addedDeviceIsNoticed() throws Exception {
     RdmaAddresses addresses = new RdmaAddresses(classes);
     assertEquals(false, addresses.reach(LOCAL, null));
