@@ -1,6 +1,7 @@
 package dev.verbena.internal;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.time.Time;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
@@ -10,7 +11,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -41,8 +43,11 @@ public final class Providers {
 
   private static final System.Logger LOG = System.getLogger("dev.verbena.sockets");
 
-  /** Whether it was logged that the configured software devices cannot be created. */
-  private static final AtomicBoolean IS_REPORTED = new AtomicBoolean();
+  /** How long after a failure the configured software devices are not tried again. */
+  private static final long PAUSE = TimeUnit.SECONDS.toNanos(1);
+
+  /** When the configured software devices could not be created last. */
+  private static final AtomicReference<@Nullable Long> FAILED = new AtomicReference<>();
 
   private Providers() {}
 
@@ -122,16 +127,20 @@ public final class Providers {
   /**
    * Returns whether an RDMA device may have an address, or reach it. False is certain, and costs no
    * attempt. If the software devices cannot be created, because another process has their address,
-   * it is false for all addresses, and logged once. The local address is null if it follows from
-   * the route.
+   * it is false for all addresses, which is logged once. The local address is null if it follows
+   * from the route.
    */
   public static boolean mayReach(InetSocketAddress address, @Nullable InetSocketAddress local) {
     InetAddress host = address.getAddress();
+    Long last = FAILED.get();
+    if (last != null && CurrentProvider.get() == null && Time.now() - last < PAUSE) {
+      return false;
+    }
     Provider provider;
     try {
       provider = system();
     } catch (VerbsException e) {
-      if (!IS_REPORTED.getAndSet(true)) {
+      if (FAILED.getAndSet(Time.now()) == null) {
         LOG.log(
             System.Logger.Level.INFO,
             "channels are TCP as long as the software devices {0} cannot be created: {1}",
