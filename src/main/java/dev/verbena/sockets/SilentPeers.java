@@ -17,7 +17,11 @@ final class SilentPeers {
   static final long LONGEST = TimeUnit.SECONDS.toNanos(64);
   private static final System.Logger LOG = System.getLogger("dev.verbena.sockets");
 
-  private record Silence(long start, long nanos) {}
+  private record Silence(long start, long nanos) {
+    boolean lasts() {
+      return Time.now() - start < nanos;
+    }
+  }
 
   private static final Map<InetAddress, Silence> ALL = new LinkedHashMap<>();
 
@@ -27,7 +31,7 @@ final class SilentPeers {
   static boolean contains(InetAddress address) {
     synchronized (ALL) {
       Silence silence = ALL.get(address);
-      return silence != null && Time.now() - silence.start < silence.nanos;
+      return silence != null && silence.lasts();
     }
   }
 
@@ -35,6 +39,9 @@ final class SilentPeers {
   static void add(InetAddress address, long limit) {
     synchronized (ALL) {
       Silence before = ALL.get(address);
+      if (before != null && before.lasts()) {
+        return; // Another connect that was under way has noticed it, too.
+      }
       long nanos = before == null ? FIRST : Math.clamp(4 * before.nanos, FIRST, LONGEST);
       ALL.put(address, new Silence(Time.now(), nanos));
       if (before != null) {

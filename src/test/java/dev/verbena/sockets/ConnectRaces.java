@@ -544,17 +544,4 @@ class ConnectRaces {
     assertTransport(false, select(client, false));
     assertEchoes(client, listener.accept());
   }
-
-  @Test
-  void rememberedAddressesAreBounded() {
-    for (int i = 0; i <= SilentPeers.MAX; i++) {
-      SilentPeers.add(
-          InetAddress.ofLiteral("198.51.%d.%d".formatted(i >> 8, i & 0xff)), SilentPeers.FIRST);
-    }
-    assertFalse(SilentPeers.contains(InetAddress.ofLiteral("198.51.0.0")));
-    InetAddress kept = InetAddress.ofLiteral("198.51.0.1");
-    assertTrue(SilentPeers.contains(kept));
-    SilentPeers.answered(kept);
-    assertFalse(SilentPeers.contains(kept));
-  }
 }
