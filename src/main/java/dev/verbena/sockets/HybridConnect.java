@@ -230,7 +230,8 @@ final class HybridConnect {
     if (rdma != null) {
       silent = Math.min(silent, now - rdma.events().last);
     }
-    return Math.min(HEAD_START - silent, latest - (now - start));
+    long limit = ofTcp == null ? latest : 2 * latest; // All of the time, for RDMA alone.
+    return Math.min(HEAD_START - silent, limit - (now - start));
   }
 
   private void beginRdma() throws IOException {

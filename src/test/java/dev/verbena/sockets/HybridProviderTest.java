@@ -6,7 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.cm.Listener;
+import dev.verbena.internal.ConfiguredDevices;
+import dev.verbena.internal.Providers;
+import dev.verbena.internal.time.Time;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
@@ -40,6 +45,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Level;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -487,6 +494,58 @@ class HybridProviderTest {
   }
 
   @Test
+  void rdmaHasAllOfAShortTimeoutIfTcpIsRefused() throws Exception {
+    run(ShortTimeouts.class);
+  }
+
+  /** Connects by RDMA after TCP was refused, which was tried at half of the timeout. */
+  static final class ShortTimeouts {
+    private ShortTimeouts() {}
+
+    public static void main(String[] args) throws Exception {
+      int port = freePort();
+      try (SoftNetwork network =
+              SoftNetwork.of("udp:%s:%d,udp:%s:%d".formatted(LEFT, port, RIGHT, port));
+          ServerSocketChannel listener =
+              network.call(() -> RdmaSelectorProvider.provider().openServerSocketChannel())) {
+        network.call(() -> listener.bind(address(RIGHT)));
+        IOException last = null;
+        for (int seconds = 2; seconds <= 32; seconds *= 2) { // More, if the machine is too slow.
+          try (SocketChannel client = SocketChannel.open().bind(address(LEFT))) {
+            connect(network, client, listener, seconds);
+            assertTrue(isRdma(client), client::toString);
+            return;
+          } catch (IOException e) {
+            last = e;
+          }
+        }
+        throw last;
+      }
+    }
+
+    private static void connect(
+        SoftNetwork network, SocketChannel client, ServerSocketChannel listener, int seconds)
+        throws Exception {
+      network.faults().stop("udp1");
+      var connect =
+          ChannelFixture.inBackground(
+              () ->
+                  network.call(
+                      () -> {
+                        client.socket().connect(listener.getLocalAddress(), 1000 * seconds);
+                        return true;
+                      }));
+      Await.until(client::toString, () -> client.toString().contains("closed")); // That of TCP.
+      network.faults().resume("udp1");
+      try {
+        assertTrue(connect.get());
+      } catch (ExecutionException e) {
+        throw new IOException(e.getCause());
+      }
+    }
+  }
+
+  @Test
   void channelsThatAreTcpAreThoseOfTheJdk() throws Exception {
     run(OfTheJdk.class, "-Ddev.verbena.soft=0");
     run(OfTheJdk.class, "-Ddev.verbena.sockets.rules=tcp *");
@@ -534,8 +593,24 @@ class HybridProviderTest {
           SocketChannel server = listener.accept()) {
         assertFalse(isRdma(client));
         assertEchoes(client, server);
+        triedOnceASecond((InetSocketAddress) listener.getLocalAddress());
         assertEquals(1, log.all().size(), () -> log.all().toString());
       }
+    }
+
+    private static void triedOnceASecond(InetSocketAddress address) {
+      AtomicInteger attempts = new AtomicInteger();
+      ConfiguredDevices.setCreator(
+          _ -> {
+            attempts.incrementAndGet();
+            throw new VerbsException("bind", Errno.EADDRINUSE);
+          });
+      long start = Time.now();
+      for (int i = 0; i < 100_000; i++) {
+        assertFalse(Providers.mayReach(address, null));
+      }
+      long seconds = TimeUnit.NANOSECONDS.toSeconds(Time.now() - start);
+      assertTrue(attempts.get() <= seconds + 1, () -> attempts + " in " + seconds + " s");
     }
   }
 
