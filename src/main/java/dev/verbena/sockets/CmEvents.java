@@ -26,8 +26,8 @@ final class CmEvents implements AutoCloseable {
 
   /**
    * Held while events are read and processed, so that a thread which gets it knows: what librdmacm
-   * has done when it returned an event, the receiver has processed. No other lock of this package
-   * is held when it is acquired.
+   * has done when it returned an event, the receiver has processed. Of the locks of this package,
+   * at most that of a {@link HybridChannel} is held when it is acquired.
    */
   private final ScopedLock lock = new ScopedLock();
 

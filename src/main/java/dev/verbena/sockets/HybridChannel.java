@@ -12,6 +12,7 @@ import java.net.SocketOption;
 import java.nio.ByteBuffer;
 import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.AlreadyConnectedException;
+import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.Channel;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
@@ -39,6 +40,9 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   /** Held to bind and to connect. */
   private final ScopedLock lock = new ScopedLock();
+
+  /** What {@link #isBlocking} returns, or will return; guarded by the lock. */
+  private boolean blocks = true;
 
   /** The channel over RDMA, opened when it is needed; written under the monitor. */
   private volatile @Nullable StreamChannel rdma;
@@ -213,26 +217,32 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
       }
       HybridConnect connect =
           new HybridConnect(
-              tcp, this::rdma, keys, used.equals(tcp), target, isBlocking() ? nanos : FOREVER);
+              tcp, this::rdma, keys, used.equals(tcp), target, blocks ? nanos : FOREVER);
       try {
         pending = connect;
-        if (isBlocking() && connect.isTcpOnly()) {
+        if (blocks && connect.isTcpOnly()) {
           connect.byTcp(nanos);
         } else {
           SelectableChannel _ = tcp.configureBlocking(false);
         }
         return finish(connect, nanos);
       } catch (IOException e) {
-        close();
-        throw e;
+        throw failed(e);
       }
     }
+  }
+
+  /** Closes the channel, which could not be connected; returns the exception to throw. */
+  private IOException failed(IOException e) throws IOException {
+    boolean isDisturbed = blocks && !isOpen() && !(e instanceof AsynchronousCloseException);
+    close();
+    return isDisturbed ? new AsynchronousCloseException() : e;
   }
 
   /** Ends the attempt if there is a connection; waits for it if the channel is blocking. */
   private boolean finish(HybridConnect connect, long nanos) throws IOException {
     connect.step(true);
-    if (isBlocking()) {
+    if (blocks) {
       connect.await(this, nanos);
     } else {
       connect.schedule();
@@ -241,7 +251,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
     if (connected == null) {
       return false;
     }
-    SelectableChannel _ = connected.configureBlocking(isBlocking());
+    SelectableChannel _ = connected.configureBlocking(blocks);
     StreamChannel unused = rdma;
     if (unused != null && connected.equals(tcp)) {
       TransportLog.closeUnused(unused);
@@ -271,8 +281,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
       try {
         return finish(connect, FOREVER);
       } catch (IOException e) {
-        close();
-        throw e;
+        throw failed(e);
       }
     }
   }
@@ -352,6 +361,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   protected void implConfigureBlocking(boolean block) throws IOException {
     try (var _ = lock.hold()) {
       Failures.requireOpen(this);
+      blocks = block;
       if (pending == null) { // Otherwise the one that is connected, then.
         SelectableChannel _ = used.configureBlocking(block);
       }

@@ -15,6 +15,7 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.AlreadyBoundException;
 import java.nio.channels.AlreadyConnectedException;
+import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NoConnectionPendingException;
@@ -28,6 +29,8 @@ import java.nio.channels.UnresolvedAddressException;
 import java.nio.channels.UnsupportedAddressTypeException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
@@ -76,6 +79,33 @@ abstract class ConnectingBehaviour extends StreamBehaviour {
       client.socket().connect(listener.getLocalAddress(), milliseconds);
       assertTrue(client.isConnected() && client.isBlocking());
       assertEquals(client.getLocalAddress(), closing(listener.accept()).getRemoteAddress());
+    }
+  }
+
+  /** At whatever moment: it was connected before, or throws this exception. */
+  @Test
+  void closeEndsAConnectInProgress() throws Exception {
+    ServerSocketChannel listener = listener();
+    listener.configureBlocking(false);
+    Random random = new Random(1);
+    for (int i = 0; i < 200; i++) {
+      SocketChannel client = client();
+      var connect = inBackground(() -> client.connect(listener.getLocalAddress()));
+      while (!client.isConnectionPending() && !connect.isDone()) {
+        Thread.onSpinWait();
+      }
+      for (int spins = random.nextInt(1 << random.nextInt(16)); spins > 0; spins--) {
+        Thread.onSpinWait();
+      }
+      client.close();
+      try {
+        assertTrue(connect.get());
+      } catch (ExecutionException e) {
+        assertEquals(AsynchronousCloseException.class, e.getCause().getClass(), e::toString);
+      }
+      for (SocketChannel next = listener.accept(); next != null; next = listener.accept()) {
+        next.close();
+      }
     }
   }
 
