@@ -58,7 +58,7 @@ final class EventSelector extends AbstractSelector {
   private final List<EventKey> ready = new ArrayList<>();
   private long selection;
 
-  /** Whether the last selection found a channel that is ready. */
+  /** Whether the last selection found a channel that is ready, or has an event that remains. */
   private boolean isReady;
 
   private final EpollSet descriptors;
@@ -262,6 +262,7 @@ final class EventSelector extends AbstractSelector {
       if (key != null) {
         key.polled().readEvents(key);
         examine(key, descriptors.events(i));
+        isReady |= key.polled().isReportedWhileReady(); // As in the JDK: the event will be again.
       }
     }
     examineChanged();

@@ -48,12 +48,12 @@ final class JdkChannel implements PolledChannel {
 
   @Override
   public int readyOperations(int operations, int events) {
+    if ((events & ~(EpollSet.READABLE | EpollSet.WRITABLE)) != 0) {
+      return operations; // Each of them returns or throws at once.
+    }
     int possible = operations;
     if (channel instanceof SocketChannel socket) {
       possible &= socket.isConnected() ? ~SelectionKey.OP_CONNECT : SelectionKey.OP_CONNECT;
-    }
-    if ((events & ~(EpollSet.READABLE | EpollSet.WRITABLE)) != 0) {
-      return possible; // Each of them returns or throws at once.
     }
     return possible
         & (((events & EpollSet.READABLE) != 0 ? READS : 0)

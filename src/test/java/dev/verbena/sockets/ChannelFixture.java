@@ -47,6 +47,11 @@ abstract class ChannelFixture {
   /** An address to connect from, with any port. */
   abstract InetSocketAddress connecting();
 
+  /** Whether the connections are those of the kernel's TCP. */
+  boolean isTcp() {
+    return false;
+  }
+
   @AfterEach
   void closeAll() throws Exception {
     for (AutoCloseable resource : opened.reversed()) {

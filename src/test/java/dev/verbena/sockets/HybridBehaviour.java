@@ -81,6 +81,11 @@ final class HybridBehaviour {
     }
 
     @Override
+    boolean isTcp() {
+      return true;
+    }
+
+    @Override
     void buffer(NetworkChannel channel, int bytes) {
       // By itself.
     }

@@ -569,6 +569,18 @@ class HybridProviderTest {
         }
         assertEchoes(client, server);
       }
+      unconnectedChannelIsReady();
+    }
+
+    /** As with the JDK's selector: its descriptor has hung up. */
+    private static void unconnectedChannelIsReady() throws IOException {
+      try (Selector selector = Selector.open();
+          SocketChannel unconnected = SocketChannel.open()) {
+        unconnected.configureBlocking(false);
+        SelectionKey key = unconnected.register(selector, SelectionKey.OP_READ);
+        assertEquals(1, selector.select());
+        assertTrue(key.isReadable());
+      }
     }
   }
 

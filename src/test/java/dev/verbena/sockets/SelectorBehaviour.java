@@ -92,6 +92,17 @@ abstract class SelectorBehaviour extends ConnectingBehaviour {
     }
   }
 
+  /** The descriptor is writable as long as it is connected: a selection must not wait in a loop. */
+  @Test
+  void connectedChannelIsNotConnectable() throws Exception {
+    Selector selector = selector();
+    SocketChannel client = connected().client();
+    client.configureBlocking(false);
+    SelectionKey key = client.register(selector, SelectionKey.OP_CONNECT);
+    assertEquals(0, isTcp() ? selector.select() : selector.selectNow());
+    assertEquals(0, key.readyOps());
+  }
+
   @Test
   void selectTimesOut() throws Exception {
     Selector selector = selector();

@@ -20,6 +20,11 @@ class TcpChannelsTest extends ChannelBehaviour {
   }
 
   @Override
+  boolean isTcp() {
+    return true;
+  }
+
+  @Override
   void buffer(NetworkChannel channel, int bytes) {
     // By itself.
   }
