@@ -182,7 +182,7 @@ final class HybridConnect {
 
   /** Makes selectors examine the channel when the time of the one that is tried alone is over. */
   void schedule() {
-    if (!isScheduled && left() != SocketCalls.FOREVER) {
+    if (!isScheduled && !hasEnded() && left() != SocketCalls.FOREVER) {
       isScheduled = true;
       Time.after(
           Math.max(0, left()),
