@@ -48,6 +48,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Level;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import jdk.jfr.Recording;
@@ -223,6 +224,7 @@ class HybridProviderTest {
       }
       listener.accept().close();
       try (Socket client = new Socket(target.getAddress(), target.getPort())) {
+        Await.until("a connection of TCP to accept", () -> isQueued(target.getPort()));
         try (SocketChannel server = listener.accept()) {
           assertEquals(client.getLocalSocketAddress(), server.getRemoteAddress());
         }
@@ -232,6 +234,18 @@ class HybridProviderTest {
       }
       for (FutureTask<SocketChannel> client : clients) {
         client.get().close();
+      }
+    }
+
+    /** Whether a connection waits for accept: the last step may come after the client's connect. */
+    private static boolean isQueued(int port) {
+      try {
+        String listens = ":%04X \\S+ 0A \\S+:(?!0{8})".formatted(port);
+        return Pattern.compile(listens)
+            .matcher(Files.readString(Path.of("/proc/net/tcp6")))
+            .find();
+      } catch (IOException e) {
+        throw new AssertionError(e);
       }
     }
 
