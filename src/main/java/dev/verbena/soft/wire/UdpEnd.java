@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.io.EventFile;
 import dev.verbena.internal.io.UdpSocket;
+import dev.verbena.internal.time.Time;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -11,7 +12,9 @@ import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +29,9 @@ final class UdpEnd implements AutoCloseable {
   /** Room for the window of a queue pair, counted as the kernel does. */
   private static final int SOCKET_BUFFER = 4 << 20;
 
+  /** How long the addresses of an interface are remembered. */
+  private static final long LISTED = TimeUnit.SECONDS.toNanos(1);
+
   /** The GID of the address. */
   final Gids gid;
 
@@ -36,6 +42,8 @@ final class UdpEnd implements AutoCloseable {
   private final UdpSender sender;
   private final UdpReceiver receiver;
   private final List<UdpGroup> groups = new ArrayList<>();
+  private Set<InetAddress> beside = Set.of();
+  private long listed;
 
   /** A group that was joined, and the socket that is bound to it. */
   private record UdpGroup(Gids gid, UdpSocket socket) {}
@@ -131,18 +139,23 @@ final class UdpEnd implements AutoCloseable {
 
   /** Whether the host sends to an address by the interface that has this one. */
   boolean isNear(InetAddress peer) {
-    if (!reaches(peer)) {
-      return false;
-    }
     InetAddress source = sourceToward(peer, null);
-    try {
-      return source != null
-          && Objects.equals(
-              NetworkInterface.getByInetAddress(source),
-              NetworkInterface.getByInetAddress(local.getAddress()));
-    } catch (SocketException e) {
-      return true; // The interfaces cannot be listed.
+    return source != null && beside().contains(source) && reaches(peer);
+  }
+
+  /** The addresses of the interface that has this one: to list them takes long. */
+  private synchronized Set<InetAddress> beside() {
+    if (beside.isEmpty() || Time.now() - listed > LISTED) {
+      beside = Set.of(local.getAddress());
+      try {
+        NetworkInterface found = NetworkInterface.getByInetAddress(local.getAddress());
+        beside = found == null ? beside : found.inetAddresses().collect(Collectors.toSet());
+      } catch (SocketException e) {
+        // The interfaces cannot be listed.
+      }
+      listed = Time.now();
     }
+    return beside;
   }
 
   /**
