@@ -104,7 +104,8 @@ abstract class ConnectingBehaviour extends StreamBehaviour {
       try {
         assertTrue(connect.get());
       } catch (ExecutionException e) {
-        Class<?> type = isBlocking ? AsynchronousCloseException.class : ClosedChannelException.class;
+        Class<?> type =
+            isBlocking ? AsynchronousCloseException.class : ClosedChannelException.class;
         assertInstanceOf(type, e.getCause());
       }
       for (SocketChannel next = listener.accept(); next != null; next = listener.accept()) {

@@ -241,9 +241,7 @@ class HybridProviderTest {
     private static boolean isQueued(int port) {
       try {
         String listens = ":%04X \\S+ 0A \\S+:(?!0{8})".formatted(port);
-        return Pattern.compile(listens)
-            .matcher(Files.readString(Path.of("/proc/net/tcp6")))
-            .find();
+        return Pattern.compile(listens).matcher(Files.readString(Path.of("/proc/net/tcp6"))).find();
       } catch (IOException e) {
         throw new AssertionError(e);
       }
