@@ -54,7 +54,7 @@ final class HybridConnect {
   private volatile boolean isTcpPending;
 
   private long since; // When the last attempt began, or failed.
-  private volatile boolean isScheduled;
+  private volatile boolean hasTimer;
   private @Nullable IOException ofRdma;
   private @Nullable IOException ofTcp;
   private volatile @Nullable IOException failure;
@@ -182,12 +182,12 @@ final class HybridConnect {
 
   /** Makes selectors examine the channel when the time of the one that is tried alone is over. */
   void schedule() {
-    if (!isScheduled && !hasEnded() && left() != SocketCalls.FOREVER) {
-      isScheduled = true;
+    if (!hasTimer && !hasEnded() && left() != SocketCalls.FOREVER) {
+      hasTimer = true;
       Time.after(
           Math.max(0, left()),
           () -> {
-            isScheduled = false;
+            hasTimer = false;
             changed();
           });
     }
