@@ -23,9 +23,7 @@ final class PendingOutput {
   /** Is called after a thread of this class has read events of the descriptor. */
   private final Runnable changed;
 
-  /** Looks, in a thread of its own: that of all timers must not wait for the lock. */
-  private final Runnable look = () -> Time.start("pending output", this::look);
-
+  private final Runnable look = this::startLook;
   private final Runnable drive = this::drive;
 
   /** Whether the stream is looked at later. */
@@ -54,6 +52,10 @@ final class PendingOutput {
       isLater = true;
       Time.after(PAUSE, look);
     }
+  }
+
+  private void startLook() { // The thread of all timers must not wait for the lock.
+    Time.start("pending output", this::look);
   }
 
   private void look() {
