@@ -56,6 +56,12 @@ abstract class SendBufferBehaviour extends ChannelFixture {
     return count > 0;
   }
 
+  private static int readUpTo(SocketChannel channel, ByteBuffer target, int size)
+      throws IOException {
+    target.limit(Math.min(target.position() + size, target.capacity()));
+    return channel.read(target);
+  }
+
   /** Reads to the end of the stream, which is a beginning of what was written. */
   private static int readBeginning(SocketChannel channel, byte[] written) throws IOException {
     ByteBuffer target = ByteBuffer.allocate(written.length + 1);
@@ -210,6 +216,56 @@ abstract class SendBufferBehaviour extends ChannelFixture {
       await(write);
       int received = readBeginning(pair.server(), data);
       assertTrue(received >= source.position(), () -> received + " of " + source.position());
+    }
+  }
+
+  /** A selection that finds a full channel writable is followed by a write that is accepted. */
+  @Test
+  void singleBytesGoOnAsThePeerReads() throws Exception {
+    byte[] data = random(MUCH);
+    Pair pair = connected();
+    ByteBuffer source = direct(data).position(fill(pair.client(), data, 50));
+    int end = source.position() + 100_000;
+    pair.client().configureBlocking(false);
+    Selector selector = selector();
+    SelectionKey key = pair.client().register(selector, SelectionKey.OP_WRITE);
+    assertEquals(0, selector.selectNow(), "full");
+    var written =
+        inBackground(
+            () -> {
+              int selections = 0;
+              while (source.position() < end) {
+                if (!writeMore(pair.client(), source, 1)) {
+                  assertEquals(1, selector.select());
+                  assertTrue(key.isWritable());
+                  selector.selectedKeys().clear();
+                  selections++;
+                  assertTrue(writeMore(pair.client(), source, 1), "writable");
+                }
+              }
+              pair.client().shutdownOutput();
+              return selections;
+            });
+    ByteBuffer target = ByteBuffer.allocate(end + 1);
+    for (int size = 1; readUpTo(pair.server(), target, size) >= 0; size = size % 3000 + 1) {
+      if (size % 500 == 0) {
+        letItWait();
+      }
+    }
+    assertArrayEquals(Arrays.copyOf(data, end), bytes(target));
+    int selections = written.get();
+    assertTrue(selections < end / 100, () -> selections + " selections");
+  }
+
+  @Test
+  void lingeringCloseEndsAlthoughThePeerDoesNotRead() throws Exception {
+    for (int size : new int[] {50, MUCH}) {
+      Pair pair = connected();
+      byte[] data = random(MUCH);
+      int written = fill(pair.client(), data, size);
+      pair.client().setOption(StandardSocketOptions.SO_LINGER, 1);
+      pair.client().close();
+      assertEquals(written, readBeginning(pair.server(), data), "the peer reads later");
     }
   }
 }
