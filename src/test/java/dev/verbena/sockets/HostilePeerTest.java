@@ -310,6 +310,109 @@ class HostilePeerTest {
     echo();
   }
 
+  /** Writes so much that bytes wait for the peer, which has granted 4096 bytes. */
+  private static void fill(SocketChannel channel) throws IOException {
+    channel.configureBlocking(false);
+    while (channel.write(ByteBuffer.allocate(100)) > 0) {
+      // Until it is full.
+    }
+    channel.configureBlocking(true);
+  }
+
+  /** Writes an SGE to the victim's table, and grants it with a number of messages. */
+  private static boolean grant(Peer peer, int entry, long address, int key, int length, int to) {
+    long table = peer.victim.table().address();
+    var memory = peer.memory.memory();
+    memory.set(java.lang.foreign.ValueLayout.JAVA_LONG, 0, address);
+    memory.set(java.lang.foreign.ValueLayout.JAVA_INT, Long.BYTES, key);
+    memory.set(java.lang.foreign.ValueLayout.JAVA_INT, Long.BYTES + Integer.BYTES, length);
+    return peer.write(
+        RsocketMessage.GRANT << 29 | to,
+        table + (long) entry * ConnectionData.SGE_SIZE,
+        peer.victim.table().key(),
+        ConnectionData.SGE_SIZE);
+  }
+
+  /** Lets bytes wait, does something, and closes: the victim is released, and others go on. */
+  private void attackWaiting(Attack attack) throws Exception {
+    try (Peer peer = new Peer().connected()) {
+      SocketChannel channel = listener.accept();
+      fill(channel);
+      attack.run(peer);
+      FutureTask<Long> served = ChannelBehaviour.inBackground(() -> serve(channel));
+      boolean _ = peer.message(RsocketMessage.CONTROL, RsocketMessage.DISCONNECT);
+      assertEquals(0, served.get());
+    }
+    echo();
+  }
+
+  @DeviceTest
+  void endOfTheConnectionDropsBytesThatWait() throws Exception {
+    attackWaiting(_ -> {});
+    attackWaiting(peer -> assertTrue(peer.message(RsocketMessage.CONTROL, RsocketMessage.SHUTDOWN)));
+  }
+
+  @DeviceTest
+  void grantsOutsideOfMemoryEndTheirConnectionOnly() throws Exception {
+    for (int length : new int[] {1, 4096, Integer.MAX_VALUE, -1}) {
+      for (int entry : new int[] {0, 1}) {
+        attackWaiting(
+            peer -> {
+              boolean _ = grant(peer, entry, peer.memory.start() - 1, peer.memory.rkey(), length, 64);
+            });
+        attackWaiting(
+            peer -> {
+              boolean _ = grant(peer, entry, -1, peer.memory.rkey(), length, 64);
+            });
+        attackWaiting(
+            peer -> {
+              boolean _ = grant(peer, entry, peer.memory.start(), ~peer.memory.rkey(), length, 64);
+            });
+      }
+    }
+  }
+
+  /** Numbers of messages that go back, or further than there are. */
+  @DeviceTest
+  void numbersOfMessagesAreAnyNumbers() throws Exception {
+    for (int to : new int[] {0, 1, 63, 64, 0x7fff, 0x8000, 0xffff, 0x10000, 0x1fff_ffff}) {
+      attackWaiting(
+          peer -> {
+            boolean _ = grant(peer, 1, peer.memory.start() + 8192, peer.memory.rkey(), 4096, to);
+            boolean _ = grant(peer, 0, peer.memory.start() + 8192, peer.memory.rkey(), 0, 0);
+            boolean _ = peer.message(RsocketMessage.GRANT, to);
+            boolean _ = peer.message(RsocketMessage.GRANT, to - 1);
+          });
+    }
+  }
+
+  /** A grant is taken once, however often it is told. */
+  @DeviceTest
+  void grantsThatAreToldTwiceAreTakenOnce() throws Exception {
+    attackWaiting(
+        peer -> {
+          for (int i = 0; i < 4; i++) {
+            long address = peer.memory.start() + 8192;
+            assertTrue(grant(peer, 1, address, peer.memory.rkey(), 1000, 64));
+            boolean _ = peer.message(RsocketMessage.GRANT, 64);
+          }
+        });
+  }
+
+  /** A peer that grants nothing more does not keep a connection that is closed for ever. */
+  @DeviceTest
+  void closeEndsWhileThePeerGrantsNothing() throws Exception {
+    try (Peer peer = new Peer().connected()) {
+      SocketChannel channel = listener.accept();
+      fill(channel);
+      channel.setOption(java.net.StandardSocketOptions.SO_LINGER, 1);
+      channel.close();
+      boolean _ = grant(peer, 1, peer.memory.start() - 1, peer.memory.rkey(), 4096, 64);
+      Await.until("the end of the connection", () -> peer.endpoint.end().isPresent());
+    }
+    echo();
+  }
+
   private static boolean attack(Peer peer, Random random, int length) {
     ConnectionData.RemoteMemory buffer = peer.victim.buffer();
     ConnectionData.RemoteMemory table = peer.victim.table();
