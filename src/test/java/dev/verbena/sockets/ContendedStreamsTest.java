@@ -123,6 +123,53 @@ class ContendedStreamsTest {
     }
   }
 
+  /**
+   * Threads wait for the events of a stream, and are told to examine it again, while bytes that
+   * nobody looks after wait for the peer: each of them arrives without a further call.
+   */
+  @Test
+  void waitingBytesArriveBesideThreadsThatAreWoken() throws Exception {
+    int bytes = 200_000; // More than the peer grants, less than both ends buffer.
+    for (int round = 0; round < ROUNDS; round++) {
+      Random random = new Random(SEED + round);
+      try (SocketChannel client = client();
+          SocketChannel server = listener.accept()) {
+        List<FutureTask<Integer>> readers = new ArrayList<>();
+        for (int i = random.nextInt(3); i >= 0; i--) {
+          FutureTask<Integer> reader =
+              new FutureTask<>(() -> client.read(ByteBuffer.allocate(1)));
+          readers.add(reader);
+          Thread _ =
+              random.nextBoolean()
+                  ? Thread.ofVirtual().start(reader)
+                  : Thread.ofPlatform().daemon().start(reader);
+        }
+        assertEquals(bytes, client.write(ByteBuffer.allocate(bytes)));
+        int pauses = random.nextInt(4);
+        var woken =
+            ChannelBehaviour.inBackground(
+                () -> {
+                  Await.pass(Duration.ofNanos(random.nextInt(3_000_000)), "readers wait");
+                  client.shutdownInput();
+                  return true;
+                });
+        int received = 0;
+        ByteBuffer buffer = ByteBuffer.allocate(1 << 16);
+        while (received < bytes) {
+          if (pauses-- > 0) {
+            Await.pass(Duration.ofMillis(1), "the peer is slow");
+          }
+          received += server.read(buffer.clear());
+        }
+        assertEquals(bytes, received);
+        assertTrue(woken.get());
+        for (FutureTask<Integer> reader : readers) {
+          assertEquals(-1, reader.get());
+        }
+      }
+    }
+  }
+
   /** What a thread does with a channel until it fails or has ended. */
   private static List<Callable<Object>> uses(SocketChannel channel, Random random) {
     Callable<Object> write =

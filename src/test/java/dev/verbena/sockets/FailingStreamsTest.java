@@ -64,6 +64,9 @@ class FailingStreamsTest {
     BLOCKING,
     SELECTING,
 
+    /** Writes as much as both ends buffer before it reads. */
+    WAITING,
+
     /** Closes with data that it has not read. */
     ABRUPT
   }
@@ -190,6 +193,7 @@ class FailingStreamsTest {
         switch (mode) {
           case BLOCKING -> liveBlocking(channel);
           case SELECTING -> liveSelecting(channel);
+          case WAITING -> liveWaiting(channel);
           case ABRUPT -> {
             channel.connect(listener.getLocalAddress());
             channel.write(ByteBuffer.allocate(SIZE));
@@ -205,6 +209,27 @@ class FailingStreamsTest {
       channel.shutdownOutput();
       channel.read(ByteBuffer.allocate(1));
       channel.shutdownInput();
+    }
+
+    private void liveWaiting(SocketChannel channel) throws IOException {
+      channel.setOption(StandardSocketOptions.SO_SNDBUF, 20_000);
+      channel.setOption(StandardSocketOptions.SO_RCVBUF, 8_000);
+      channel.connect(listener.getLocalAddress());
+      channel.configureBlocking(false);
+      ByteBuffer buffer = ByteBuffer.allocate(SIZE);
+      int waiting = 0;
+      int count;
+      do {
+        count = channel.write(buffer.clear());
+        waiting += count;
+      } while (count > 0);
+      channel.shutdownOutput();
+      channel.configureBlocking(true);
+      while (waiting > 0) {
+        count = channel.read(buffer.clear());
+        requireData(count);
+        waiting -= count;
+      }
     }
 
     private void liveSelecting(SocketChannel channel) throws IOException {
@@ -322,7 +347,7 @@ class FailingStreamsTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"client, BLOCKING", "client, SELECTING", "server, BLOCKING", "server, SELECTING"})
+  @CsvSource({"client, BLOCKING", "client, SELECTING", "client, WAITING", "server, BLOCKING", "server, SELECTING", "server, WAITING"})
   void callsEndWhenADeviceIsRemoved(String device, Mode mode) throws Exception {
     try (LoggedMessages log = new LoggedMessages("dev.verbena", Level.WARNING, "unexpected");
         ExecutorService threads = Executors.newFixedThreadPool(PLACES)) {
