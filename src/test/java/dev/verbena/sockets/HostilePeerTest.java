@@ -91,13 +91,18 @@ class HostilePeerTest {
 
     /** Connects with the private data of an rsocket. */
     Peer connected() throws Exception {
+      return connected(REQUESTS, ConnectionData.SGES, 4096);
+    }
+
+    /** Connects with numbers of messages, of SGEs and of bytes that no rsocket tells. */
+    Peer connected(int credits, int entries, int length) throws Exception {
       connect(
           new ConnectionData(
                   false,
-                  REQUESTS,
+                  credits,
                   0,
-                  new ConnectionData.RemoteMemory(memory.start(), memory.rkey(), 2),
-                  new ConnectionData.RemoteMemory(memory.start() + 1024, memory.rkey(), 4096))
+                  new ConnectionData.RemoteMemory(memory.start(), memory.rkey(), entries),
+                  new ConnectionData.RemoteMemory(memory.start() + 1024, memory.rkey(), length))
               .toBytes());
       return this;
     }
@@ -397,6 +402,28 @@ class HostilePeerTest {
             boolean _ = peer.message(RsocketMessage.GRANT, 64);
           }
         });
+  }
+
+  /** Any numbers in the private data: bytes that wait do not keep the connection. */
+  @DeviceTest
+  void numbersInPrivateDataAreAnyNumbers() throws Exception {
+    for (int credits : new int[] {0, 1, 2, 3, 4, 7, 8, 0x7fff, 0x8000, 0xffff}) {
+      for (int length : new int[] {0, 1, 4096, Integer.MAX_VALUE, -1}) {
+        try (Peer peer = new Peer().connected(credits, length == 1 ? Integer.MAX_VALUE : 1, length)) {
+          SocketChannel channel = listener.accept();
+          try {
+            fill(channel);
+            boolean _ = peer.message(RsocketMessage.GRANT, credits + 1);
+          } catch (SocketException e) {
+            assertTrue(e.getMessage().contains("the "), e::toString); // Outside of its memory.
+          }
+          FutureTask<Long> served = ChannelBehaviour.inBackground(() -> serve(channel));
+          boolean _ = peer.message(RsocketMessage.CONTROL, RsocketMessage.DISCONNECT);
+          assertEquals(0, served.get());
+        }
+      }
+    }
+    echo();
   }
 
   /** A peer that grants nothing more does not keep a connection that is closed for ever. */
