@@ -10,6 +10,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
+import java.nio.channels.CancelledKeyException;
+import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
@@ -141,8 +143,7 @@ class ContendedStreamsTest {
         }
         List<FutureTask<Integer>> readers = new ArrayList<>();
         for (int i = random.nextInt(3); i >= 0; i--) {
-          FutureTask<Integer> reader =
-              new FutureTask<>(() -> client.read(ByteBuffer.allocate(1)));
+          FutureTask<Integer> reader = new FutureTask<>(() -> client.read(ByteBuffer.allocate(1)));
           readers.add(reader);
           Thread _ =
               random.nextBoolean()
@@ -290,7 +291,7 @@ class ContendedStreamsTest {
 
   private static boolean isExpected(Throwable t) {
     return t instanceof IOException
-        || t instanceof java.nio.channels.CancelledKeyException
-        || t instanceof java.nio.channels.ClosedSelectorException;
+        || t instanceof CancelledKeyException
+        || t instanceof ClosedSelectorException;
   }
 }

@@ -347,7 +347,14 @@ class FailingStreamsTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"client, BLOCKING", "client, SELECTING", "client, WAITING", "server, BLOCKING", "server, SELECTING", "server, WAITING"})
+  @CsvSource({
+    "client, BLOCKING",
+    "client, SELECTING",
+    "client, WAITING",
+    "server, BLOCKING",
+    "server, SELECTING",
+    "server, WAITING"
+  })
   void callsEndWhenADeviceIsRemoved(String device, Mode mode) throws Exception {
     try (LoggedMessages log = new LoggedMessages("dev.verbena", Level.WARNING, "unexpected");
         ExecutorService threads = Executors.newFixedThreadPool(PLACES)) {

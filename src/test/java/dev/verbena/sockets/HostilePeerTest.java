@@ -26,8 +26,10 @@ import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
+import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.net.SocketException;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
@@ -147,6 +149,19 @@ class HostilePeerTest {
         Thread.onSpinWait();
       }
       return completions.isSuccess(0);
+    }
+
+    /** Counts the bytes of the stream that arrive, until there are as many as that. */
+    int receivedData(int expected) {
+      CompletionQueue queue = endpoint.id().queues().receiveCompletions();
+      int bytes = 0;
+      while (bytes < expected) {
+        if (queue.poll(completions, 1) == 1
+            && RsocketMessage.operation(completions.immediate(0)) == RsocketMessage.DATA) {
+          bytes += RsocketMessage.value(completions.immediate(0));
+        }
+      }
+      return bytes;
     }
 
     @Override
@@ -328,9 +343,9 @@ class HostilePeerTest {
   private static boolean grant(Peer peer, int entry, long address, int key, int length, int to) {
     long table = peer.victim.table().address();
     var memory = peer.memory.memory();
-    memory.set(java.lang.foreign.ValueLayout.JAVA_LONG, 0, address);
-    memory.set(java.lang.foreign.ValueLayout.JAVA_INT, Long.BYTES, key);
-    memory.set(java.lang.foreign.ValueLayout.JAVA_INT, Long.BYTES + Integer.BYTES, length);
+    memory.set(ValueLayout.JAVA_LONG, 0, address);
+    memory.set(ValueLayout.JAVA_INT, Long.BYTES, key);
+    memory.set(ValueLayout.JAVA_INT, Long.BYTES + Integer.BYTES, length);
     return peer.write(
         RsocketMessage.GRANT << 29 | to,
         table + (long) entry * ConnectionData.SGE_SIZE,
@@ -354,7 +369,8 @@ class HostilePeerTest {
   @DeviceTest
   void endOfTheConnectionDropsBytesThatWait() throws Exception {
     attackWaiting(_ -> {});
-    attackWaiting(peer -> assertTrue(peer.message(RsocketMessage.CONTROL, RsocketMessage.SHUTDOWN)));
+    attackWaiting(
+        peer -> assertTrue(peer.message(RsocketMessage.CONTROL, RsocketMessage.SHUTDOWN)));
   }
 
   @DeviceTest
@@ -363,7 +379,8 @@ class HostilePeerTest {
       for (int entry : new int[] {0, 1}) {
         attackWaiting(
             peer -> {
-              boolean _ = grant(peer, entry, peer.memory.start() - 1, peer.memory.rkey(), length, 64);
+              boolean _ =
+                  grant(peer, entry, peer.memory.start() - 1, peer.memory.rkey(), length, 64);
             });
         attackWaiting(
             peer -> {
@@ -399,8 +416,10 @@ class HostilePeerTest {
           for (int i = 0; i < 4; i++) {
             long address = peer.memory.start() + 8192;
             assertTrue(grant(peer, 1, address, peer.memory.rkey(), 1000, 64));
-            boolean _ = peer.message(RsocketMessage.GRANT, 64);
           }
+          assertEquals(4096 + 1000, peer.receivedData(4096 + 1000));
+          assertTrue(grant(peer, 0, peer.memory.start() + 8192, peer.memory.rkey(), 7, 64));
+          assertEquals(7, peer.receivedData(1), "by the next grant");
         });
   }
 
@@ -409,7 +428,8 @@ class HostilePeerTest {
   void numbersInPrivateDataAreAnyNumbers() throws Exception {
     for (int credits : new int[] {0, 1, 2, 3, 4, 7, 8, 0x7fff, 0x8000, 0xffff}) {
       for (int length : new int[] {0, 1, 4096, Integer.MAX_VALUE, -1}) {
-        try (Peer peer = new Peer().connected(credits, length == 1 ? Integer.MAX_VALUE : 1, length)) {
+        try (Peer peer =
+            new Peer().connected(credits, length == 1 ? Integer.MAX_VALUE : 1, length)) {
           SocketChannel channel = listener.accept();
           try {
             fill(channel);
@@ -432,7 +452,7 @@ class HostilePeerTest {
     try (Peer peer = new Peer().connected()) {
       SocketChannel channel = listener.accept();
       fill(channel);
-      channel.setOption(java.net.StandardSocketOptions.SO_LINGER, 1);
+      channel.setOption(StandardSocketOptions.SO_LINGER, 1);
       channel.close();
       boolean _ = grant(peer, 1, peer.memory.start() - 1, peer.memory.rkey(), 4096, 64);
       Await.until("the end of the connection", () -> peer.endpoint.end().isPresent());
@@ -444,7 +464,7 @@ class HostilePeerTest {
     ConnectionData.RemoteMemory buffer = peer.victim.buffer();
     ConnectionData.RemoteMemory table = peer.victim.table();
     for (long i = 0; i < 64; i += Long.BYTES) {
-      peer.memory.memory().set(java.lang.foreign.ValueLayout.JAVA_LONG, i, random.nextLong());
+      peer.memory.memory().set(ValueLayout.JAVA_LONG, i, random.nextLong());
     }
     return switch (random.nextInt(6)) {
       case 0 -> peer.write(random.nextInt(), buffer.address(), buffer.key(), length);
