@@ -272,10 +272,11 @@ class ContendedStreamsTest {
         }
         Await.pass(Duration.ofMillis(random.nextInt(20)), "they go on");
         int how = random.nextInt(5);
-        SocketChannel ended = random.nextBoolean() ? client : server;
+        boolean isClient = random.nextBoolean();
+        SocketChannel ended = isClient ? client : server;
         all.add(ChannelBehaviour.inBackground(() -> end(ended, how)));
         if (random.nextBoolean()) {
-          SocketChannel other = ended == client ? server : client;
+          SocketChannel other = isClient ? server : client;
           all.add(ChannelBehaviour.inBackground(() -> end(other, random.nextInt(5))));
         }
         for (FutureTask<Object> each : all) {
