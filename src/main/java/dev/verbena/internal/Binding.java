@@ -38,7 +38,7 @@ public final class Binding implements InvocationHandler {
       return functions.cast(generated.constructor().apply(library));
     }
     NativeFunctions exported = new NativeFunctions(library);
-    return bind(
+    return toJava(
         functions,
         (method, arguments) -> {
           Symbol symbol = method.getAnnotation(Symbol.class);
@@ -54,7 +54,11 @@ public final class Binding implements InvocationHandler {
    * @param library what has them, for messages
    */
   public static <T> T toJava(Class<T> functions, Symbols exported, Object library) {
-    return bind(functions, exported, library);
+    return functions.cast(
+        Proxy.newProxyInstance(
+            functions.getClassLoader(),
+            new Class<?>[] {functions},
+            new Binding(exported, library)));
   }
 
   /** Returns the names of the exported functions of an interface that cannot fail. */
@@ -64,12 +68,6 @@ public final class Binding implements InvocationHandler {
         .filter(method -> method.getAnnotation(Symbol.class).fails() == ErrorConvention.NEVER)
         .map(Method::getName)
         .collect(Collectors.toSet());
-  }
-
-  private static <T> T bind(Class<T> functions, Symbols symbols, Object library) {
-    return functions.cast(
-        Proxy.newProxyInstance(
-            functions.getClassLoader(), new Class<?>[] {functions}, new Binding(symbols, library)));
   }
 
   @Override

@@ -126,8 +126,7 @@ final class OutputRing {
 
   /**
    * Returns whether the peer has not processed most of the messages that it granted. It grants more
-   * when it has processed half of them: by events, or, rdma-core's rsockets, in a call of its
-   * program.
+   * when it has processed half of them: by events, rdma-core's rsockets as its program reads.
    */
   private boolean isScarce() {
     return messagesLeft() < peer.credits() / SCARCE;

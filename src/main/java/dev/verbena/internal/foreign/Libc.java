@@ -5,11 +5,8 @@ import dev.verbena.VerbsException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.charset.Charset;
 import java.util.Map;
-import java.util.NoSuchElementException;
-import java.util.OptionalInt;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** Functions of the C library: waiting on file descriptors, allocation, the environment. */
@@ -43,18 +40,6 @@ public final class Libc {
 
   private static MemorySegment lookUp(String function) {
     return Linker.nativeLinker().defaultLookup().find(function).orElseThrow();
-  }
-
-  /** getrandom(2); empty if this system does not have it. */
-  public static OptionalInt random() {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment bits = arena.allocate(ValueLayout.JAVA_INT);
-      boolean isFilled =
-          Call.plain(find("getrandom"), bits.address(), Integer.BYTES, 0) == Integer.BYTES;
-      return isFilled ? OptionalInt.of(bits.get(ValueLayout.JAVA_INT, 0)) : OptionalInt.empty();
-    } catch (NoSuchElementException e) {
-      return OptionalInt.empty();
-    }
   }
 
   /** Calls poll(2); returns the number of ready descriptors, or -1. */

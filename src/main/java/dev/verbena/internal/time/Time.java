@@ -114,10 +114,7 @@ public final class Time {
     }
   }
 
-  /**
-   * Threads that run one action after the other: to start one takes longer than most actions. An
-   * action does not wait for another one, so that a bound of the threads is safe.
-   */
+  /** Threads that run one action after the other: to start one takes longer than most actions. */
   private static final class Actions {
     static final int MOST = 32;
     static final ThreadPoolExecutor THREADS =
