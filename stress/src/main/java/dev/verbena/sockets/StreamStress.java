@@ -22,22 +22,21 @@ final class StreamStress {
   @Outcome(expect = FORBIDDEN, desc = "The peer overwrote bytes that were not read.")
   public static class InputRingBesidePeer {
     private static final int SIZE = 16;
-    private static final int HALVES = 4;
+    private static final int HALVES = 6;
 
     private final ByteBuffer memory = ByteBuffer.allocate(SIZE);
     private final InputRing ring = new InputRing(memory, SIZE);
 
     @Actor
     public void peer() {
-      int offset = 0; // The first half is granted when connecting.
       for (int half = 0; half < HALVES; half++) {
+        int offset = half < 2 ? half * ring.half() : awaitGrant(); // Both when connecting.
         for (int i = 0; i < ring.half(); i++) {
           memory.put(offset + i, (byte) (half * ring.half() + i));
         }
         synchronized (ring) {
           ring.receive(ring.half());
         }
-        offset = awaitGrant();
       }
     }
 
