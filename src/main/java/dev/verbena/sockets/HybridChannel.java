@@ -293,7 +293,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
 
   @Override
   public boolean isConnectionPending() {
-    return pending != null;
+    return isOpen() && pending != null;
   }
 
   @Override

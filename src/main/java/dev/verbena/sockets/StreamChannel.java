@@ -428,12 +428,12 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
 
   @Override
   public boolean isConnected() {
-    return connection.isConnected();
+    return isOpen() && connection.isConnected();
   }
 
   @Override
   public boolean isConnectionPending() {
-    return connection.isPending();
+    return isOpen() && connection.isPending();
   }
 
   @Override

@@ -70,6 +70,7 @@ abstract class ConnectingBehaviour extends StreamBehaviour {
     SocketChannel client = client();
     assertThrows(ConnectException.class, () -> client.connect(unused));
     assertFalse(client.isOpen());
+    assertFalse(client.isConnectionPending());
   }
 
   @Test
@@ -309,6 +310,7 @@ abstract class ConnectingBehaviour extends StreamBehaviour {
     closed.close();
     closed.close(); // Without effect.
     assertFalse(closed.isOpen());
+    assertFalse(closed.isConnected());
     ByteBuffer one = ByteBuffer.allocate(1);
     assertThrows(ClosedChannelException.class, () -> closed.read(one));
     assertThrows(ClosedChannelException.class, () -> closed.write(one));
