@@ -26,7 +26,7 @@ final class RdmaAddresses {
   private static final long KEPT = TimeUnit.SECONDS.toNanos(1);
   private static final long LONGEST = TimeUnit.SECONDS.toNanos(10);
 
-  /** At most one part of so many of the time is spent on reading. */
+  /** Reading takes at most one of so many parts of the time. */
   private static final int SHARE = 50;
 
   private final Path classes;
@@ -38,7 +38,9 @@ final class RdmaAddresses {
     this.classes = classes;
   }
 
-  /** Returns whether one of them is an address, or sends to it: the own address, if it is known. */
+  /**
+   * Returns whether a connection to an address begins at one of them; the local one may be null.
+   */
   boolean reach(InetAddress host, @Nullable InetAddress local) {
     Set<InetAddress> all = all();
     if (all.isEmpty() || host.isAnyLocalAddress()) {

@@ -37,7 +37,7 @@ final class CmEvents implements AutoCloseable {
   private @Nullable Runnable whenHeld;
 
   /** When this began, or the last event that reports no failure was processed. */
-  volatile long last = Time.now();
+  volatile long progressed = Time.now();
 
   private CmEvents(EventChannel channel, Consumer<ConnectionEvent> receiver) {
     this.channel = channel;
@@ -137,7 +137,7 @@ final class CmEvents implements AutoCloseable {
     while (event != null) {
       boolean isProgress = event.status() == 0; // An attempt to resolve an address is repeated.
       receiver.accept(event);
-      last = isProgress ? Time.now() : last;
+      progressed = isProgress ? Time.now() : progressed;
       event = poll();
     }
   }

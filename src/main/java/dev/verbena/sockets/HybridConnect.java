@@ -228,7 +228,7 @@ final class HybridConnect {
     long now = Time.now();
     long silent = now - since;
     if (rdma != null) {
-      silent = Math.min(silent, now - rdma.events().last);
+      silent = Math.min(silent, now - rdma.events().progressed);
     }
     long limit = ofTcp == null ? latest : 2 * latest; // All of the time, for RDMA alone.
     return Math.min(HEAD_START - silent, limit - (now - start));

@@ -22,8 +22,8 @@ final class InputRing {
   private int reading;
 
   /**
-   * All is granted when connecting, as one SGE. librdmacm grants one half, and the other one with
-   * the first call of the program; what an SGE has is no concern of the peer.
+   * All is granted when connecting, as one SGE, which may have any length. librdmacm grants one
+   * half, and the other one with the first call of the program.
    */
   InputRing(ByteBuffer ring, int size) {
     this.ring = ring;

@@ -18,11 +18,12 @@ import java.nio.channels.spi.SelectorProvider;
  *
  * <ul>
  *   <li>Reads and writes copy between the buffer and registered memory of the connection. They
- *       allocate nothing.
+ *       allocate nothing, but for a timer, at most one each millisecond, while data waits.
  *   <li>{@code close} and {@code shutdownOutput} ({@code rclose}, {@code rshutdown}) do not wait,
  *       except for the time of {@link java.net.StandardSocketOptions#SO_LINGER} of a blocking
  *       channel. The data that was written is delivered afterwards, and the connection then ends,
- *       after ten seconds at the latest. The JVM waits for that before it exits.
+ *       after ten seconds at the latest, or three minutes if the peer did not read all before. The
+ *       JVM waits for that before it exits, ten seconds at most.
  *   <li>With SO_LINGER of 0, {@code close} aborts the connection.
  * </ul>
  *

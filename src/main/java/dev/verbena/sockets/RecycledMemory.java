@@ -16,17 +16,17 @@ final class RecycledMemory {
   /** How many are kept at most: those of streams which end while others begin. */
   private static final int MOST = 16;
 
-  /** Memory that nothing uses, the last one first: its pages may still be in a cache. */
-  private static final Deque<OwnMemory> KEPT = new ArrayDeque<>(MOST);
+  static final RecycledMemory OF_STREAMS = new RecycledMemory();
 
-  private RecycledMemory() {}
+  /** Memory that nothing uses, the last one first: its pages may still be in a cache. */
+  private final Deque<OwnMemory> kept = new ArrayDeque<>(MOST);
 
   /** Returns memory with any content. */
-  static OwnMemory take(long size) {
-    synchronized (KEPT) {
-      for (OwnMemory memory : KEPT) {
+  OwnMemory take(long size) {
+    synchronized (kept) {
+      for (OwnMemory memory : kept) {
         if (memory.segment().byteSize() == size) {
-          boolean _ = KEPT.remove(memory);
+          boolean _ = kept.remove(memory);
           return memory;
         }
       }
@@ -35,12 +35,12 @@ final class RecycledMemory {
   }
 
   /** Takes back memory that no device can access any more. */
-  static void release(OwnMemory memory) {
+  void release(OwnMemory memory) {
     OwnMemory freed = memory;
-    synchronized (KEPT) {
+    synchronized (kept) {
       if (memory.segment().byteSize() <= LARGEST) {
-        KEPT.push(memory);
-        freed = KEPT.size() > MOST ? KEPT.removeLast() : null;
+        kept.push(memory);
+        freed = kept.size() > MOST ? kept.removeLast() : null;
       }
     }
     if (freed != null) {

@@ -80,7 +80,7 @@ final class SocketView extends SocketImpl {
     SocketOption<Object> option = option(id);
     if (option != null) {
       set(option, value);
-    } else if (!value.equals(false)) { // As it is.
+    } else if (!value.equals(false)) { // Urgent data are not inline.
       throw new SocketException("RDMA sockets have neither urgent data nor a traffic class");
     }
   }

@@ -41,7 +41,7 @@ final class StreamMemory implements AutoCloseable {
     received = Math.ceilDiv(areas + (long) sizes.areas() * AREA_SIZE, ALIGNMENT) * ALIGNMENT;
     long end = received + sizes.receiveBuffer();
     long sent = Math.ceilDiv(end, Memory.pageSize()) * Memory.pageSize();
-    OwnMemory taken = RecycledMemory.take(sent + areaPlace() + AREA_SIZE);
+    OwnMemory taken = RecycledMemory.OF_STREAMS.take(sent + areaPlace() + AREA_SIZE);
     pages = new AtomicReference<>(taken);
     remote = taken.segment().asSlice(0, end);
     remote.asSlice(0, received).fill((byte) 0); // The content of the buffers need not be zero.
@@ -151,7 +151,7 @@ final class StreamMemory implements AutoCloseable {
     }
     OwnMemory closed = pages.getAndSet(null);
     if (closed != null) {
-      RecycledMemory.release(closed);
+      RecycledMemory.OF_STREAMS.release(closed);
     }
   }
 

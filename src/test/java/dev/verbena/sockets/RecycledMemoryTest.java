@@ -16,35 +16,37 @@ import org.junit.jupiter.api.Test;
 class RecycledMemoryTest {
   private static final int SIZE = 4711;
 
+  private final RecycledMemory memories = new RecycledMemory();
+
   private static boolean isAlive(OwnMemory memory) {
     return memory.segment().scope().isAlive();
   }
 
   @Test
   void memoryOfTheSameSizeIsUsedAgain() {
-    OwnMemory memory = RecycledMemory.take(SIZE);
+    OwnMemory memory = memories.take(SIZE);
     assertEquals(SIZE, memory.segment().byteSize());
-    RecycledMemory.release(memory);
-    OwnMemory other = RecycledMemory.take(SIZE + 1);
+    memories.release(memory);
+    OwnMemory other = memories.take(SIZE + 1);
     assertEquals(SIZE + 1, other.segment().byteSize());
-    RecycledMemory.release(other);
-    assertSame(memory, RecycledMemory.take(SIZE));
+    memories.release(other);
+    assertSame(memory, memories.take(SIZE));
     assertTrue(isAlive(memory));
-    RecycledMemory.release(memory);
+    memories.release(memory);
   }
 
   @Test
   void noMoreIsKeptThanSixteen() {
-    List<OwnMemory> all = Stream.generate(() -> RecycledMemory.take(SIZE)).limit(20).toList();
-    all.forEach(RecycledMemory::release);
+    List<OwnMemory> all = Stream.generate(() -> memories.take(SIZE)).limit(20).toList();
+    all.forEach(memories::release);
     assertEquals(16, all.stream().filter(RecycledMemoryTest::isAlive).count());
     assertFalse(isAlive(all.getFirst()), "the oldest is freed");
   }
 
   @Test
   void largeMemoryIsFreed() {
-    OwnMemory memory = RecycledMemory.take((1 << 20) + 1);
-    RecycledMemory.release(memory);
+    OwnMemory memory = memories.take((1 << 20) + 1);
+    memories.release(memory);
     assertFalse(isAlive(memory));
   }
 }

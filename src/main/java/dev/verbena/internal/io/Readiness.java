@@ -180,7 +180,7 @@ public final class Readiness implements AutoCloseable {
   }
 
   /**
-   * Runs an action once, in a virtual thread, when the descriptor is readable; not at all if this
+   * Runs an action once, by {@link Time#start}, when the descriptor is readable; not at all if this
    * is closed before. Closing does not wait for an action that has started.
    *
    * @param action the action

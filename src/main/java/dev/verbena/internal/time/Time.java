@@ -97,10 +97,7 @@ public final class Time {
     return simulation == null ? Thread.ofPlatform().daemon() : simulation.thread();
   }
 
-  /**
-   * Runs an action in a thread that needs no carrier of virtual threads, which may have run others;
-   * the action does not wait for one that is started so.
-   */
+  /** Runs an action in one of a few platform threads; it must not wait for another action. */
   public static void start(String name, Runnable action) {
     Simulated simulation = simulation();
     if (simulation == null) {
@@ -123,7 +120,7 @@ public final class Time {
             MOST,
             1,
             TimeUnit.SECONDS,
-            new LinkedBlockingQueue<>(), // At most one action for each descriptor.
+            new LinkedBlockingQueue<>(), // At most two actions for each connection.
             Thread.ofPlatform()
                 .daemon()
                 .name("verbena-action-", 0)
@@ -131,7 +128,7 @@ public final class Time {
                 .factory());
 
     static {
-      THREADS.allowCoreThreadTimeOut(true); // The JVM ends threads that are idle for so long.
+      THREADS.allowCoreThreadTimeOut(true); // After so long without an action.
     }
   }
 
