@@ -48,10 +48,8 @@ final class AddressAdvice {
         && !Providers.system().serves(local.getAddress())
         && !isLoopbackServed()) {
       throw new IllegalArgumentException(
-          "cannot listen on "
-              + local
-              + on(Errno.ENODEV, local)
-              + ", or the wildcard address '::' for all of them");
+          "cannot listen on %s%s, or the wildcard address '::' for all of them"
+              .formatted(local, on(Errno.ENODEV, local)));
     }
   }
 

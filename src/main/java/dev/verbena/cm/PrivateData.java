@@ -33,11 +33,8 @@ final class PrivateData {
     return Explanation.add(
         failure,
         perhapsTooLong
-            ? doing
-                + "; the "
-                + bytes.length
-                + " bytes of private data exceed the limit of the transport, or the identifier is"
-                + " in the wrong state"
+            ? "%s; the %s bytes of private data exceed the limit of the transport, or the identifier is in the wrong state"
+                .formatted(doing, bytes.length)
             : doing);
   }
 }

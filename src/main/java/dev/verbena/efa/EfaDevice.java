@@ -272,12 +272,8 @@ public final class EfaDevice {
       case Errno.EOPNOTSUPP ->
           Explanation.add(
               e,
-              context.device()
-                  + " has "
-                  + capabilities()
-                  + ", which does not suit the flags "
-                  + List.of(flags)
-                  + " or the send operations");
+              "%s has %s, which does not suit the flags %s or the send operations"
+                  .formatted(context.device(), capabilities(), List.of(flags)));
       default -> e;
     };
   }

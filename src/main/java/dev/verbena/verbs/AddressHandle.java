@@ -71,12 +71,8 @@ public final class AddressHandle extends Resource {
     if (e.errno() == Errno.ENOMEM) {
       return Explanation.add(
           e,
-          path
-              + ": "
-              + context.device()
-              + " has max_ah = "
-              + context.deviceAttributes().maxAddressHandles()
-              + " address handles: close those that are no longer used");
+          "%s: %s has max_ah = %s address handles: close those that are no longer used"
+              .formatted(path, context.device(), context.deviceAttributes().maxAddressHandles()));
     }
     // libmlx5, which looks up the GID itself, says EFAULT.
     if (e.errno() == Errno.EFAULT || path.port() > context.deviceAttributes().portCount()) {

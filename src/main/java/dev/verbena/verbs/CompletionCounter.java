@@ -140,11 +140,8 @@ public final class CompletionCounter extends Resource {
     } catch (VerbsException e) {
       throw Explanation.add(
           e,
-          "cannot count "
-              + operations
-              + " of "
-              + queuePair
-              + ", which must be in RESET or INIT and have no other counter for these");
+          "cannot count %s of %s, which must be in RESET or INIT and have no other counter for these"
+              .formatted(operations, queuePair));
     }
   }
 

@@ -340,11 +340,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       if (e.errno() == Errno.EINVAL) {
         return Explanation.add(
             e,
-            "a completion queue of "
-                + entries
-                + " entries on "
-                + context.device()
-                + ": the maximum is max_cqe, DeviceAttributes.maxCompletionQueueEntries()");
+            "a completion queue of %s entries on %s: the maximum is max_cqe, DeviceAttributes.maxCompletionQueueEntries()"
+                .formatted(entries, context.device()));
       }
       return Explanation.addIfUnsupported(
           e, context.device() + " does not support an option of the completion queue");
@@ -497,12 +494,8 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       throw e.errno() == Errno.EINVAL
           ? Explanation.add(
               e,
-              "cannot resize "
-                  + this
-                  + " to "
-                  + entries
-                  + " entries: the queue contains more completions, or the maximum of the device is"
-                  + " smaller")
+              "cannot resize %s to %s entries: the queue contains more completions, or the maximum of the device is smaller"
+                  .formatted(this, entries))
           : e;
     }
   }

@@ -368,13 +368,12 @@ public final class Completions {
   public String describe(int index) {
     CompletionStatus status = status(index);
     String text =
-        "request "
-            + id(index)
-            + " on queue pair 0x"
-            + Integer.toHexString(queuePairNumber(index))
-            + ": "
-            + status.text()
-            + (status == CompletionStatus.UNKNOWN ? " " + statusCode(index) : "");
+        "request %s on queue pair 0x%s: %s%s"
+            .formatted(
+                id(index),
+                Integer.toHexString(queuePairNumber(index)),
+                status.text(),
+                status == CompletionStatus.UNKNOWN ? " " + statusCode(index) : "");
     if (status == CompletionStatus.SUCCESS) {
       return text;
     }

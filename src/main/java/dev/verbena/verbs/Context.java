@@ -254,11 +254,8 @@ public final class Context extends Resource {
     long mask = attributes.completionTimestampMask();
     if (kilohertz == 0 || mask == 0) {
       throw new IllegalStateException(
-          device
-              + " has no clock of a known frequency: hca_core_clock "
-              + kilohertz
-              + " kHz, completion_timestamp_mask 0x"
-              + Long.toHexString(mask));
+          "%s has no clock of a known frequency: hca_core_clock %s kHz, completion_timestamp_mask 0x%s"
+              .formatted(device, kilohertz, Long.toHexString(mask)));
     }
     return new DeviceClock(kilohertz, mask);
   }

@@ -197,15 +197,8 @@ final class DeviceEvents {
     AsyncEventType type = event.type();
     LOG.log(
         FATAL.contains(type) ? System.Logger.Level.WARNING : System.Logger.Level.DEBUG,
-        "asynchronous event IBV_EVENT_"
-            + type
-            + " ("
-            + type.text()
-            + ") of "
-            + subject(event)
-            + "; the program does not read these events: AsyncEvents.of("
-            + context
-            + ")");
+        "asynchronous event IBV_EVENT_%s (%s) of %s; the program does not read these events: AsyncEvents.of(%s)"
+            .formatted(type, type.text(), subject(event), context));
   }
 
   /**

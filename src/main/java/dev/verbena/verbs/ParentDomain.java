@@ -172,13 +172,8 @@ public final class ParentDomain extends ProtectionDomain {
             || memory.byteSize() < size
             || Long.remainderUnsigned(memory.address(), Math.max(1, alignment)) != 0) {
           throw new IllegalStateException(
-              allocator
-                  + " returned "
-                  + memory
-                  + " for "
-                  + size
-                  + " bytes aligned to "
-                  + alignment);
+              "%s returned %s for %s bytes aligned to %s"
+                  .formatted(allocator, memory, size, alignment));
         }
         allocated.put(memory.address(), memory);
         return MemorySegment.ofAddress(memory.address());

@@ -43,12 +43,8 @@ final class PostFailure {
       throw new VerbsException(
           function,
           errno,
-          "on "
-              + queue
-              + "; bad_wr does not tell which of the "
-              + count
-              + " requests failed"
-              + hint(errno));
+          "on %s; bad_wr does not tell which of the %s requests failed%s"
+              .formatted(queue, count, hint(errno)));
     }
     int posted = bad - from;
     if (errno == Errno.ENOMEM) {
@@ -57,13 +53,8 @@ final class PostFailure {
     throw new VerbsException(
         function,
         errno,
-        list.describe(bad)
-            + " on "
-            + queue
-            + "; the "
-            + posted
-            + " requests before it were posted"
-            + hint(errno));
+        "%s on %s; the %s requests before it were posted%s"
+            .formatted(list.describe(bad), queue, posted, hint(errno)));
   }
 
   private static String hint(int errno) {

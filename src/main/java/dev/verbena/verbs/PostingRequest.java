@@ -411,15 +411,8 @@ public final class PostingRequest {
     }
     if (sges == limits.sges() || length >>> Integer.SIZE != 0) {
       throw new IllegalArgumentException(
-          "SGE "
-              + sges
-              + " of "
-              + length
-              + " bytes; "
-              + queuePair
-              + " allows "
-              + limits.sges()
-              + " SGEs of less than 2^32 bytes");
+          "SGE %s of %s bytes; %s allows %s SGEs of less than 2^32 bytes"
+              .formatted(sges, length, queuePair, limits.sges()));
     }
     long at = memory.address(SGES + sges * SGE);
     Memory.putLong(at + ibv_sge.addr$offset(), address);
@@ -510,12 +503,8 @@ public final class PostingRequest {
     }
     if (length > limits.inlineData()) {
       throw new IllegalArgumentException(
-          "inline data must be at most "
-              + limits.inlineData()
-              + " bytes on "
-              + queuePair
-              + ": "
-              + length);
+          "inline data must be at most %s bytes on %s: %s"
+              .formatted(limits.inlineData(), queuePair, length));
     }
   }
 

@@ -153,11 +153,7 @@ public final class RemoteMemory {
 
   @Override
   public String toString() {
-    return "remote memory of "
-        + length
-        + " bytes at 0x"
-        + Long.toHexString(address)
-        + ", rkey 0x"
-        + Integer.toHexString(rkey);
+    return "remote memory of %s bytes at 0x%s, rkey 0x%s"
+        .formatted(length, Long.toHexString(address), Integer.toHexString(rkey));
   }
 }

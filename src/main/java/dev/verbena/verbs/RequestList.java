@@ -226,14 +226,8 @@ public abstract class RequestList {
   private void addSge(int request, int sge) {
     if (sge != used[request] || sge >= maxSges) {
       throw new IndexOutOfBoundsException(
-          "SGE "
-              + sge
-              + " of "
-              + describe(request)
-              + ", which has "
-              + used[request]
-              + " SGEs of at most "
-              + maxSges);
+          "SGE %s of %s, which has %s SGEs of at most %s"
+              .formatted(sge, describe(request), used[request], maxSges));
     }
     requireSges(request);
     setSges(request, sge + 1);
@@ -413,13 +407,8 @@ public abstract class RequestList {
   private void validate(Limits limits, int request) {
     if (used[request] > limits.sges()) {
       throw new IllegalArgumentException(
-          describe(request)
-              + " has "
-              + used[request]
-              + " SGEs; "
-              + limits.queue()
-              + " allows "
-              + limits.sges());
+          "%s has %s SGEs; %s allows %s"
+              .formatted(describe(request), used[request], limits.queue(), limits.sges()));
     }
     for (int sge = 0; sge < used[request]; sge++) {
       if (named[request * maxSges + sge] instanceof MemoryRegion region) {
@@ -443,11 +432,8 @@ public abstract class RequestList {
     }
     if (domain.root() != limits.domain()) {
       throw new IllegalArgumentException(
-          describe(request)
-              + " names "
-              + named
-              + ", which is of another protection domain than "
-              + limits.queue());
+          "%s names %s, which is of another protection domain than %s"
+              .formatted(describe(request), named, limits.queue()));
     }
   }
 

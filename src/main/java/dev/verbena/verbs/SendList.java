@@ -623,13 +623,9 @@ public final class SendList extends RequestList {
     }
     if ((flags(request) & INLINE) != 0 && inlineLength(request) > limits.inlineData()) {
       throw new IllegalArgumentException(
-          describe(request)
-              + " has "
-              + inlineLength(request)
-              + " bytes of inline data; "
-              + limits.queue()
-              + " allows "
-              + limits.inlineData());
+          "%s has %s bytes of inline data; %s allows %s"
+              .formatted(
+                  describe(request), inlineLength(request), limits.queue(), limits.inlineData()));
     }
     validateDestination(limits, opcode, request);
     requireRemote(request, opcode);

@@ -230,11 +230,8 @@ public final class TagOperations {
         }
         if (region.domain().root() != limits.domain()) {
           throw new IllegalArgumentException(
-              describe(i)
-                  + " names "
-                  + region
-                  + " of another protection domain than "
-                  + limits.queue());
+              "%s names %s of another protection domain than %s"
+                  .formatted(describe(i), region, limits.queue()));
         }
         region.requireMemory();
         region.requireLocallyWritable(describe(i));

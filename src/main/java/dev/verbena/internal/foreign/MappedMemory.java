@@ -176,12 +176,11 @@ public final class MappedMemory {
         String name = path.getFileName().toString();
         long bytes = Long.parseLong(name.replaceAll("\\D", "")) << 10;
         sizes.add(
-            Files.readString(path.resolve("free_hugepages")).strip()
-                + " of "
-                + Files.readString(path.resolve("nr_hugepages")).strip()
-                + " free with "
-                + bytes
-                + " bytes");
+            "%s of %s free with %s bytes"
+                .formatted(
+                    Files.readString(path.resolve("free_hugepages")).strip(),
+                    Files.readString(path.resolve("nr_hugepages")).strip(),
+                    bytes));
       }
     } catch (IOException e) {
       sizes.add("unknown: " + e.getMessage());

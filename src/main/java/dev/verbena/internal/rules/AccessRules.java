@@ -48,13 +48,8 @@ public final class AccessRules {
   public static VerbsException explained(
       VerbsException e, long length, Set<AccessFlag> access, String domain) {
     String what =
-        "cannot register "
-            + Long.toUnsignedString(length)
-            + " bytes "
-            + access
-            + " in "
-            + domain
-            + ": ";
+        "cannot register %s bytes %s in %s: "
+            .formatted(Long.toUnsignedString(length), access, domain);
     return switch (e.errno()) {
       case Errno.ENOMEM -> Explanation.add(e, what + lockedMemoryAdvice(lockedMemoryLimit()));
       case Errno.EFAULT ->

@@ -116,12 +116,8 @@ final class UdpEnd implements AutoCloseable {
       throw new VerbsException(
           "ioctl",
           Errno.EINVAL,
-          "the MTU of the interface of "
-              + address.getHostAddress()
-              + " is "
-              + bytes
-              + "; RoCE needs at least "
-              + (MIN_MTU + HEADERS));
+          "the MTU of the interface of %s is %s; RoCE needs at least %s"
+              .formatted(address.getHostAddress(), bytes, MIN_MTU + HEADERS));
     }
     return Integer.highestOneBit(Math.min(bytes - HEADERS, MAX_MTU));
   }
