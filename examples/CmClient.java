@@ -1,4 +1,4 @@
-import dev.verbena.cm.Connection;
+import dev.verbena.messages.Connection;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.RemoteMemory;

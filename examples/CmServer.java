@@ -1,5 +1,5 @@
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.Listener;
+import dev.verbena.messages.Connection;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.RemoteMemory;

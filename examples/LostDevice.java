@@ -1,5 +1,5 @@
 import dev.verbena.RdmaException;
-import dev.verbena.cm.Connection;
+import dev.verbena.messages.Connection;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;

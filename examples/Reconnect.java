@@ -1,7 +1,7 @@
 import dev.verbena.RdmaException;
-import dev.verbena.cm.Connection;
-import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;

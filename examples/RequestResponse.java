@@ -1,8 +1,8 @@
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import dev.verbena.cm.ConnectionSettings;
-import dev.verbena.cm.RequestClient;
-import dev.verbena.cm.RequestServer;
+import dev.verbena.messages.ConnectionSettings;
+import dev.verbena.messages.RequestClient;
+import dev.verbena.messages.RequestServer;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;

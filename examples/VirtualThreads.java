@@ -1,5 +1,5 @@
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.Listener;
+import dev.verbena.messages.Connection;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,8 +1,8 @@
 package example;
 
 import dev.verbena.RdmaException;
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.Listener;
+import dev.verbena.messages.Connection;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.RdmaException;
-import dev.verbena.cm.Connection;
+import dev.verbena.messages.Connection;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.ProtectionDomain;

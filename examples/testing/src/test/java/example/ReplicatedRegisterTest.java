@@ -3,7 +3,7 @@ package example;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import dev.verbena.cm.Connection;
+import dev.verbena.messages.Connection;
 import dev.verbena.soft.Simulation;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.values.AccessFlag;

@@ -1,6 +1,8 @@
 package dev.verbena.cm;
 
 import dev.verbena.internal.HalfOpenRequests;
+import dev.verbena.internal.HalfOpenRequests.Establishing;
+import dev.verbena.internal.Unclosed;
 import dev.verbena.internal.io.ServiceLoop;
 import java.util.Collections;
 import java.util.LinkedHashSet;
@@ -8,6 +10,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,16 +20,19 @@ import org.jspecify.annotations.Nullable;
  * <p>While a thread waits in {@link #accept}, a virtual thread takes requests, and a further one
  * for each request waits until the connection is established. What the requests became is returned
  * by the current or a later call.
+ *
+ * @param <T> a connection
  */
-final class Acceptor {
-  /** The maximum number of outcomes that were not returned, for requests to be accepted. */
-  static final int LIMIT = HalfOpenRequests.LIMIT;
+final class Acceptor<T> {
+  /** A connection and what closes it, or the reason why there is none. */
+  private record Outcome<T>(@Nullable T made, Runnable closing, @Nullable Throwable failure) {
+    Outcome(Throwable failure) {
+      this(null, () -> {}, failure);
+    }
 
-  /** A connection, or the reason why there is none. */
-  private record Outcome(@Nullable Connection connection, @Nullable Throwable failure) {
-    Connection get() {
+    T get() {
       return switch (failure) {
-        case null -> connection;
+        case null -> made;
         case Error e -> throw e;
         case RuntimeException e -> throw e;
         default -> throw new AssertionError(failure);
@@ -39,7 +45,7 @@ final class Acceptor {
   private final Set<Endpoint> pending = Collections.synchronizedSet(new LinkedHashSet<>());
 
   /** What requests became, and why a thread takes no more of them. */
-  private final BlockingQueue<Outcome> outcomes = new LinkedBlockingQueue<>();
+  private final BlockingQueue<Outcome<T>> outcomes = new LinkedBlockingQueue<>();
 
   private final Unclosed unclosed = new Unclosed();
 
@@ -54,16 +60,21 @@ final class Acceptor {
    *
    * @throws RuntimeException if a request failed, or the listener is closed
    */
-  Connection accept(ConnectionSettings settings) throws InterruptedException {
-    Outcome ready = outcomes.poll();
-    Outcome outcome = ready == null ? await(settings) : ready;
-    beginWaiting(settings);
+  T accept(Establishing<Endpoint, T> how, Consumer<T> closing) throws InterruptedException {
+    Establishing<Endpoint, Outcome<T>> way =
+        request -> {
+          T made = how.establish(request);
+          return new Outcome<>(made, () -> closing.accept(made), null);
+        };
+    Outcome<T> ready = outcomes.poll();
+    Outcome<T> outcome = ready == null ? await(way) : ready;
+    beginWaiting(way);
     return outcome.get();
   }
 
-  private Outcome await(ConnectionSettings settings) throws InterruptedException {
+  private Outcome<T> await(Establishing<Endpoint, Outcome<T>> way) throws InterruptedException {
     Thread taker =
-        Thread.ofVirtual().name("requests of " + listener).start(() -> takeRequests(settings));
+        Thread.ofVirtual().name("requests of " + listener).start(() -> takeRequests(way));
     try {
       return outcomes.take();
     } finally {
@@ -71,41 +82,42 @@ final class Acceptor {
     }
   }
 
-  private void takeRequests(ConnectionSettings settings) {
+  private void takeRequests(Establishing<Endpoint, Outcome<T>> way) {
     try {
       while (true) {
         listener.take(requests);
-        beginWaiting(settings);
+        beginWaiting(way);
       }
     } catch (InterruptedException e) {
       // A connection was returned.
     } catch (Throwable t) {
-      outcomes.add(new Outcome(null, t));
+      outcomes.add(new Outcome<>(t));
     }
   }
 
   /** Accepts requests, each in a thread of its own, as far as there is room. */
-  private void beginWaiting(ConnectionSettings settings) {
+  private void beginWaiting(Establishing<Endpoint, Outcome<T>> way) {
     requests.begin(
-        () -> LIMIT - outcomes.size(),
+        () -> HalfOpenRequests.LIMIT - outcomes.size(),
         begun -> {
           pending.add(begun.request());
-          Thread.ofVirtual().name("accept " + begun.request()).start(() -> accept(begun, settings));
+          Thread.ofVirtual().name("accept " + begun.request()).start(() -> accept(begun, way));
         });
     closeIfClosed();
   }
 
-  private void accept(HalfOpenRequests.Pending<Endpoint> begun, ConnectionSettings settings) {
-    Outcome outcome;
+  private void accept(
+      HalfOpenRequests.Pending<Endpoint> begun, Establishing<Endpoint, Outcome<T>> way) {
+    Outcome<T> outcome;
     try {
-      outcome = new Outcome(Connection.accept(begun.request(), settings), null);
+      outcome = way.establish(begun.request());
     } catch (Throwable t) {
-      outcome = new Outcome(null, t);
+      outcome = new Outcome<>(t);
     }
     pending.remove(begun.request());
     outcomes.add(outcome);
     requests.end(begun);
-    beginWaiting(settings);
+    beginWaiting(way);
     closeIfClosed();
   }
 
@@ -122,9 +134,9 @@ final class Acceptor {
     closed = true;
     requests.removeWaiting().forEach(request -> unclosed.add(request::close));
     List.copyOf(pending).forEach(request -> unclosed.add(request::close));
-    for (Outcome outcome : outcomes) { // Its failures end the waits of other threads.
-      if (outcome.connection != null && outcomes.remove(outcome)) {
-        unclosed.add(outcome.connection::close);
+    for (Outcome<T> outcome : outcomes) { // Its failures end the waits of other threads.
+      if (outcome.failure == null && outcomes.remove(outcome)) {
+        unclosed.add(outcome.closing);
       }
     }
     unclosed.closeAll();

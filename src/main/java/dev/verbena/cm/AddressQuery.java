@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import dev.verbena.NativeFlag;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Deadline;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;

@@ -28,21 +28,21 @@ public final class ConnectionException extends RdmaException {
     this(doing, event, mayRetry(event));
   }
 
-  /** Creates the exception of an event that has ended an established connection. */
-  static ConnectionException ended(String doing, ConnectionEvent end) {
+  /**
+   * Creates the exception of an event that has ended an established connection.
+   *
+   * @param doing the failed operation
+   * @param end the event
+   * @return the exception, which is {@linkplain #isTransient() transient}
+   */
+  public static ConnectionException ended(String doing, ConnectionEvent end) {
     return new ConnectionException(doing, end, true);
   }
 
   private ConnectionException(String doing, ConnectionEvent event, boolean retry) {
     super(
-        doing
-            + ": "
-            + event.description()
-            + " ("
-            + event.type()
-            + ", status "
-            + event.status()
-            + ")");
+        "%s: %s (%s, status %s)"
+            .formatted(doing, event.description(), event.type(), event.status()));
     this.event = event;
     this.retry = retry;
   }

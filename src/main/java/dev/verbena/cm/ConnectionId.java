@@ -1,7 +1,9 @@
 package dev.verbena.cm;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Deadline;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.Inside;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.RdmaCma;
@@ -430,8 +432,13 @@ public final class ConnectionId extends Resource {
         (rdmacm, id) -> rdmacm.rdma_write_cm_event(id, EventType.USER.code(), status, argument));
   }
 
-  /** Disconnects after the peer did; ignores failures. */
-  void endQuietly() {
+  /**
+   * Disconnects after the peer did; ignores failures.
+   *
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing"}) // Not for programs.
+  public void endQuietly(Inside caller) {
     // It fails if both ends disconnected at the same time, or the device was removed.
     nativeId.callQuietly(Librdmacm::rdma_disconnect);
   }

@@ -141,8 +141,11 @@ public final class ConnectionQueues {
    * Creates the queue pair of the identifier, with two completion queues that share a completion
    * channel, which is one file descriptor: {@code rdma_create_qp} would create two channels. They
    * are closed with the identifier.
+   *
+   * @param capacity the capacity of the queues: at least one request in each direction
+   * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
    */
-  void createQueuePairOnOneChannel(QueuePairCapacity capacity) {
+  public void createQueuePairOnOneChannel(QueuePairCapacity capacity) {
     requireRoomForQueuePair();
     ProtectionDomain domain = home.get();
     Context context = domain.context();

@@ -3,6 +3,9 @@ package dev.verbena.cm;
 import dev.verbena.Errno;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Deadline;
+import dev.verbena.internal.HalfOpenRequests.Establishing;
+import dev.verbena.internal.Inside;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
@@ -88,13 +91,6 @@ public final class Endpoint implements AutoCloseable {
   private Endpoint watched() {
     leak = new LeakReport(toString());
     return leak.watch(this);
-  }
-
-  /** Something else closes this endpoint, and is reported if it is not closed. */
-  void owned() {
-    if (leak != null) {
-      leak.closed();
-    }
   }
 
   /**
@@ -203,17 +199,6 @@ public final class Endpoint implements AutoCloseable {
     }
   }
 
-  /** Resolves the address of a peer as settings say. */
-  static Endpoint resolve(InetSocketAddress peer, ConnectionSettings settings)
-      throws InterruptedException {
-    return resolve(
-        PortSpace.TCP,
-        settings.localAddress().orElse(null),
-        peer,
-        settings.timeout(),
-        settings::setActive);
-  }
-
   private void resolveAddress(
       @Nullable InetSocketAddress local, InetSocketAddress peer, Deadline deadline)
       throws InterruptedException {
@@ -285,7 +270,7 @@ public final class Endpoint implements AutoCloseable {
    * @param hasOutstanding returns whether requests are outstanding
    * @param atMost the maximum time for them to complete
    */
-  void disconnectAfter(BooleanSupplier hasOutstanding, Duration atMost) {
+  public void disconnectAfter(BooleanSupplier hasOutstanding, Duration atMost) {
     events.completionTime = atMost;
     events.outstanding = hasOutstanding;
   }
@@ -339,7 +324,14 @@ public final class Endpoint implements AutoCloseable {
     return connect(parameters, privateData, Deadline.after(timeout));
   }
 
-  ConnectionEvent connect(ConnectionParameters parameters, byte[] privateData, Deadline deadline)
+  /**
+   * Requests a connection, with a deadline for it and what preceded it.
+   *
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing"}) // Not for programs.
+  public ConnectionEvent connect(
+      ConnectionParameters parameters, byte[] privateData, Deadline deadline)
       throws InterruptedException {
     id.connect(parameters, privateData);
     boolean establishes = id.isDatagram() || id.nativeId().hasQueuePair();
@@ -369,10 +361,38 @@ public final class Endpoint implements AutoCloseable {
   }
 
   /**
+   * Sets up a connection, which closes this endpoint from now on, and is reported if it is not
+   * closed; closes this endpoint if that fails.
+   *
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing"}) // Not for programs.
+  public <T> T establish(Establishing<Endpoint, T> how) throws InterruptedException {
+    try {
+      T made = how.establish(this);
+      owned();
+      return made;
+    } catch (VerbsException e) {
+      RuntimeException cause = causeOf(e);
+      AfterFailure.close(cause, this::close);
+      throw cause;
+    } catch (Throwable t) {
+      AfterFailure.close(t, this::close);
+      throw t;
+    }
+  }
+
+  private void owned() {
+    if (leak != null) {
+      leak.closed();
+    }
+  }
+
+  /**
    * Returns why setting up the connection failed. Once the peer has given up its request, calls
    * fail with EINVAL, and the kernel drops the event of an identifier that was not accepted.
    */
-  RuntimeException causeOf(VerbsException failure) {
+  private RuntimeException causeOf(VerbsException failure) {
     if (request == null || failure.errno() != Errno.EINVAL) {
       return failure;
     }
@@ -480,8 +500,11 @@ public final class Endpoint implements AutoCloseable {
   /**
    * Returns the event that ended the connection, after waiting for it until the deadline or until
    * this endpoint is closed.
+   *
+   * @hidden
    */
-  Optional<ConnectionEvent> awaitEnd(Deadline deadline) throws InterruptedException {
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing"}) // Not for programs.
+  public Optional<ConnectionEvent> awaitEnd(Deadline deadline) throws InterruptedException {
     boolean _ = Time.await(events.over, deadline.remainingNanos());
     return end();
   }
@@ -492,11 +515,16 @@ public final class Endpoint implements AutoCloseable {
     id.close();
     channel.leave(id);
     owned();
-    endWait();
+    endWait(Inside.LIBRARY);
   }
 
-  /** Ends the wait of the listener for the close of this endpoint. */
-  void endWait() {
+  /**
+   * Ends the wait of the listener for the close of this endpoint.
+   *
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing"}) // Not for programs.
+  public void endWait(Inside caller) {
     Runnable action = whenClosed.getAndSet(null);
     if (action != null) {
       action.run();

@@ -1,5 +1,7 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.Deadline;
+import dev.verbena.internal.Inside;
 import dev.verbena.internal.time.Time;
 import java.time.Duration;
 import java.util.EnumSet;
@@ -113,7 +115,7 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
     if (type == EventType.DISCONNECTED && outstanding.getAsBoolean()) {
       Thread.ofVirtual().name("end of " + id).start(this::endWhenCompleted);
     } else {
-      id.endQuietly();
+      id.endQuietly(Inside.LIBRARY);
     }
   }
 
@@ -126,7 +128,7 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
     } catch (InterruptedException e) {
       throw new AssertionError("the thread is not accessible to callers", e);
     } finally {
-      id.endQuietly();
+      id.endQuietly(Inside.LIBRARY);
     }
   }
 }

@@ -2,7 +2,10 @@ package dev.verbena.cm;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Deadline;
 import dev.verbena.internal.HalfOpenRequests;
+import dev.verbena.internal.HalfOpenRequests.Establishing;
+import dev.verbena.internal.Inside;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.AfterFailure;
@@ -22,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * address and listens ({@code rdma_listen}).
  *
  * <p>{@link #open(InetSocketAddress)} creates it. {@link #take()} returns each request as an {@link
- * Endpoint}, to be accepted or rejected; {@link Connection#accept(Listener)} does all of it:
+ * Endpoint}, to be accepted or rejected:
  *
  * {@snippet :
  * try (Listener listener = Listener.open(new InetSocketAddress("::", 7471));
@@ -40,8 +43,8 @@ import org.jspecify.annotations.Nullable;
  * and close the listener.
  *
  * <p><b>Closing.</b> {@link #close()} destroys the identifier ({@code rdma_destroy_id}), rejects
- * requests that were not taken, closes those that {@link Connection#accept(Listener)} has taken and
- * not returned as a connection, and closes the {@linkplain #domain() protection domain} if one was
+ * requests that were not taken, closes those that {@code Connection.accept} has taken and not
+ * returned as a connection, and closes the {@linkplain #domain() protection domain} if one was
  * created. Endpoints that were taken remain open; if the domain has regions, which are closed with
  * it, a warning is logged.
  *
@@ -62,7 +65,7 @@ public final class Listener implements AutoCloseable {
   /** The event that ended the listening, or null. */
   private volatile @Nullable ConnectionEvent removal;
 
-  private final Acceptor acceptor = new Acceptor(this);
+  private final Acceptor<?> acceptor = new Acceptor<>(this);
   private final OpenConnections connections = new OpenConnections();
 
   /** Has the protection domain after the listener has stopped; guarded by this. */
@@ -194,8 +197,13 @@ public final class Listener implements AutoCloseable {
     return channel.awaitAny(this::poll, Deadline.NEVER);
   }
 
-  /** Takes a request, and adds it to those that wait; closes it if there is no room for it. */
-  void take(HalfOpenRequests<Endpoint> requests) throws InterruptedException {
+  /**
+   * Takes a request, and adds it to those that wait; closes it if there is no room for it.
+   *
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing"}) // Not for programs.
+  public void take(HalfOpenRequests<Endpoint> requests) throws InterruptedException {
     Endpoint request = take();
     boolean waits = false;
     try {
@@ -238,24 +246,42 @@ public final class Listener implements AutoCloseable {
   }
 
   /**
-   * Stops listening: rejects the pending requests, and ends {@link #take()} and {@link
-   * Connection#accept(Listener)} with {@link IllegalStateException}. Connections remain open, and
-   * so does the {@linkplain #domain() protection domain} with its regions. New requests are
-   * rejected as without a listener. May be repeated.
+   * Stops listening: rejects the pending requests, and ends {@link #take()} and {@code
+   * Connection.accept} with {@link IllegalStateException}. Connections remain open, and so does the
+   * {@linkplain #domain() protection domain} with its regions. New requests are rejected as without
+   * a listener. May be repeated.
    */
   public synchronized void stop() {
     AfterFailure.closeAll(this::keepDomain, this::endListening);
   }
 
+  /**
+   * Stops listening if the domain remains open without it.
+   *
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing"}) // Not for programs.
+  public synchronized void stopIfDomainRemains(Inside caller) {
+    boolean remains = false;
+    try {
+      remains = keepDomain();
+    } catch (RuntimeException e) { // The device was removed, or another verb fails.
+      LOG.log(System.Logger.Level.DEBUG, "closing " + this, e);
+    }
+    if (remains) {
+      endListening();
+    }
+  }
+
   /** Keeps the domain open after the end of the listening; returns whether it remains open. */
-  synchronized boolean keepDomain() {
+  private boolean keepDomain() {
     if (keeper == null && domain != null && domain.isOpen() && id.isOpen() && removal == null) {
       keep(domain);
     }
     return keeper != null;
   }
 
-  synchronized void endListening() {
+  private void endListening() {
     AfterFailure.closeAll(channel::close, acceptor::close);
   }
 
@@ -288,26 +314,39 @@ public final class Listener implements AutoCloseable {
    */
   public void awaitConnections(Duration timeout) throws InterruptedException {
     Deadline deadline = Deadline.after(timeout);
-    if (!connections.awaitNone(deadline)) {
+    if (!awaitConnections(deadline)) {
       throw deadline.missedBy(
           "waiting for the connections of %s, of which %d are open"
               .formatted(this, connections.count()));
     }
   }
 
-  /** Waits for the same; returns false if the timeout expires. */
-  boolean hasNoConnections(Duration timeout) throws InterruptedException {
-    return connections.awaitNone(Deadline.after(timeout));
-  }
-
-  /** Returns what accepts the requests for {@link Connection#accept(Listener)}. */
-  Acceptor acceptor() {
-    return acceptor;
+  /**
+   * Waits for the same; returns false if the deadline passes before.
+   *
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing"}) // Not for programs.
+  public boolean awaitConnections(Deadline deadline) throws InterruptedException {
+    return connections.awaitNone(deadline);
   }
 
   /**
-   * Stops listening, rejects the pending requests, ends {@link Connection#accept(Listener)}, and
-   * closes the {@linkplain #domain() protection domain} with its regions.
+   * Takes requests until a connection is established, and returns it. Closing the listener closes
+   * those that were not returned.
+   *
+   * @param how makes a connection, of the same type in all calls
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing", "unchecked"})
+  public <T> T accept(Establishing<Endpoint, T> how, Consumer<T> closing)
+      throws InterruptedException {
+    return ((Acceptor<T>) acceptor).accept(how, closing);
+  }
+
+  /**
+   * Stops listening, rejects the pending requests, ends {@code Connection.accept}, and closes the
+   * {@linkplain #domain() protection domain} with its regions.
    */
   @Override
   public synchronized void close() {
@@ -315,10 +354,8 @@ public final class Listener implements AutoCloseable {
     if (open > 0 && domain != null && !Core.of(domain).children(MemoryRegion.class).isEmpty()) {
       LOG.log(
           System.Logger.Level.WARNING,
-          this
-              + " closes the memory regions of its protection domain, although "
-              + open
-              + " of its connections are open: call stop() and awaitConnections() before");
+          "%s closes the memory regions of its protection domain, although %s of its connections are open: call stop() and awaitConnections() before"
+              .formatted(this, open));
     }
     AfterFailure.closeAll(
         this::endListening,

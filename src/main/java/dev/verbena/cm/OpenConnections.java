@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.internal.Deadline;
 import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.util.concurrent.TimeUnit;

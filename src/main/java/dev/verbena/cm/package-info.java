@@ -1,14 +1,11 @@
 /**
- * RDMA CM: connections by IP address and port, over librdmacm.
+ * RDMA CM: connections by IP address and port, over librdmacm. To exchange messages, begin with the
+ * package {@code dev.verbena.messages}, which is built on this one.
  *
  * <table class="striped">
  * <caption>Tasks and classes</caption>
  * <thead><tr><th scope="col">Task</th><th scope="col">Classes</th></tr></thead>
  * <tbody>
- * <tr><th scope="row">exchange messages, access the peer's memory</th>
- * <td>{@link dev.verbena.cm.Connection}, {@link dev.verbena.cm.ConnectionSettings}, {@link dev.verbena.verbs.RemoteMemory}</td></tr>
- * <tr><th scope="row">send requests and answer them, many at a time</th>
- * <td>{@link dev.verbena.cm.RequestClient}, {@link dev.verbena.cm.RequestServer}</td></tr>
  * <tr><th scope="row">listen for connections</th>
  * <td>{@link dev.verbena.cm.Listener}</td></tr>
  * <tr><th scope="row">connect step by step with blocking calls, create the queue pair</th>

@@ -41,6 +41,15 @@ public final class HalfOpenRequests<T> {
    */
   public record Pending<T>(Optional<InetAddress> source, T request) {}
 
+  /**
+   * Sets up a connection.
+   *
+   * @param <T> a connection
+   */
+  public interface Establishing<R, T> {
+    T establish(R request) throws InterruptedException;
+  }
+
   // Guarded by this.
   private final Queue<Pending<T>> waiting = new ArrayDeque<>();
   private final List<Pending<T>> halfOpen = new ArrayList<>();

@@ -2,14 +2,14 @@ package dev.verbena.soft;
 
 import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionException;
-import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.internal.time.Time;
 import dev.verbena.internal.time.Uninterrupted;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.verbs.Context;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

@@ -7,7 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Background;
 import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;
@@ -86,7 +89,7 @@ class BlackHoleTest {
     try (Listener listener = Listener.open(Host.b4().at(0))) {
       ConnectionSettings settings = ConnectionSettings.DEFAULT.withTimeout(Await.LIMIT);
       FutureTask<Connection> accepting =
-          ConnectionTest.inBackground(() -> Connection.accept(listener.take(), settings));
+          Background.inBackground(() -> Connection.accept(listener.take(), settings));
       Connection client =
           Connection.connect(
               Host.b4().at(listener.port()), settings.withLocalAddress(Host.a4().at(0)));
@@ -95,7 +98,7 @@ class BlackHoleTest {
         client.send(new byte[1]);
         assertEquals(1, server.receive(PeerProgram.SOON).length);
         cable("add", "netem", "loss", "100%");
-        FutureTask<byte[]> receiving = ConnectionTest.inBackground(() -> client.receive());
+        FutureTask<byte[]> receiving = Background.inBackground(() -> client.receive());
         client.setTimeout(Duration.ofMillis(100));
         assertThrows(RdmaTimeoutException.class, () -> client.send(new byte[1]));
         client.setTimeout(Await.LIMIT);

@@ -4,8 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.internal.Deadline;
 import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Background;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
@@ -20,7 +22,7 @@ class ConnectionLocksTest {
   private FutureTask<Void> holdUntilFree() throws InterruptedException {
     CountDownLatch held = new CountDownLatch(1);
     FutureTask<Void> holding =
-        ConnectionTest.inBackground(
+        Background.inBackground(
             () -> {
               lock.lock();
               try {

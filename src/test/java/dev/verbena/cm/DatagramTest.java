@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Background;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
@@ -39,14 +40,14 @@ class DatagramTest {
       assertTrue(client.isDatagram());
       client.resolveAddress(
           new InetSocketAddress(Rig.addressA(), 0), RdmaCmTest.at(listener, Rig.addressB()), SOON);
-      RdmaCmTest.next(active, EventType.ADDR_RESOLVED);
+      Identifiers.next(active, EventType.ADDR_RESOLVED);
       client.resolveRoute(SOON);
-      RdmaCmTest.next(active, EventType.ROUTE_RESOLVED);
+      Identifiers.next(active, EventType.ROUTE_RESOLVED);
       QueuePair clientPair = client.queues().createQueuePair(RdmaCmTest.SMALL);
       assertEquals(QueuePairState.RTS, clientPair.state());
       client.connect(ConnectionParameters.DEFAULT, new byte[] {4, 2});
 
-      ConnectionEvent request = RdmaCmTest.next(passive, EventType.CONNECT_REQUEST);
+      ConnectionEvent request = Identifiers.next(passive, EventType.CONNECT_REQUEST);
       RdmaCmTest.assertStartsWith(new byte[] {4, 2}, request.privateData());
       ConnectionId server = request.id();
       server.queues().createQueuePair(RdmaCmTest.SMALL);
@@ -57,7 +58,7 @@ class DatagramTest {
       server.accept();
 
       DatagramParameters found =
-          RdmaCmTest.next(active, EventType.ESTABLISHED).datagram().orElseThrow();
+          Identifiers.next(active, EventType.ESTABLISHED).datagram().orElseThrow();
       assertEquals(server.queuePair().orElseThrow().number(), found.queuePairNumber());
       Transfers transfers = client.queues().transfers();
       MemoryRegion outbox = transfers.registerMessages(arena.allocate(64));
@@ -91,7 +92,7 @@ class DatagramTest {
                 SOON)) {
       client.id().queues().createQueuePair(RdmaCmTest.SMALL);
       var refusing =
-          ConnectionTest.inBackground(
+          Background.inBackground(
               () -> {
                 try (Endpoint request = listener.take()) {
                   request.id().reject(new byte[] {7});
@@ -141,13 +142,13 @@ class DatagramTest {
       ConnectionId client = active.createId(PortSpace.UDP);
       client.resolveAddress(
           new InetSocketAddress(Rig.addressA(), 0), RdmaCmTest.at(listener, Rig.addressB()), SOON);
-      RdmaCmTest.next(active, EventType.ADDR_RESOLVED);
+      Identifiers.next(active, EventType.ADDR_RESOLVED);
       client.resolveRoute(SOON);
-      RdmaCmTest.next(active, EventType.ROUTE_RESOLVED);
+      Identifiers.next(active, EventType.ROUTE_RESOLVED);
       client.queues().createQueuePair(RdmaCmTest.SMALL);
       RdmaCmTest.assertTooLong(181, data -> client.connect(ConnectionParameters.DEFAULT, data));
       client.connect(ConnectionParameters.DEFAULT, RdmaCmTest.ones(180));
-      ConnectionEvent request = RdmaCmTest.next(passive, EventType.CONNECT_REQUEST);
+      ConnectionEvent request = Identifiers.next(passive, EventType.CONNECT_REQUEST);
       assertArrayEquals(RdmaCmTest.ones(180), request.privateData());
       request.id().queues().createQueuePair(RdmaCmTest.SMALL);
       answer.to(request.id());
@@ -188,7 +189,7 @@ class DatagramTest {
       ConnectionId id = member(channel, Rig.addressA());
       assertThrows(VerbsException.class, () -> id.multicast().leave(group));
       id.multicast().join(group, JoinFlag.FULLMEMBER, 0x1234_5678_9abcL);
-      ConnectionEvent joined = RdmaCmTest.next(channel, EventType.MULTICAST_JOIN);
+      ConnectionEvent joined = Identifiers.next(channel, EventType.MULTICAST_JOIN);
       assertEquals(0x1234_5678_9abcL, joined.argument());
       assertEquals(0xff_ffff, joined.datagram().orElseThrow().queuePairNumber());
       id.multicast().leave(group);

@@ -10,6 +10,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.cm.HoldMain.Stage;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
@@ -25,7 +27,7 @@ class DeadPeersTest {
 
   /** Resolves, and asks for a connection. */
   private static ConnectionId asking(EventChannel channel) throws Exception {
-    ConnectionId client = RdmaCmTest.resolved(channel, Rig.addressA(), Host.b4().at(PORT));
+    ConnectionId client = Identifiers.resolved(channel, Rig.addressA(), Host.b4().at(PORT));
     client.queues().createQueuePair(RdmaCmTest.SMALL);
     client.connect();
     return client;
@@ -64,7 +66,7 @@ class DeadPeersTest {
       asking(channel);
       assertNull(channel.poll(Duration.ofMillis(500)), "an answer of nobody");
       peer.kill();
-      RdmaCmTest.next(channel, EventType.REJECTED);
+      Identifiers.next(channel, EventType.REJECTED);
     }
   }
 
@@ -76,7 +78,7 @@ class DeadPeersTest {
       ConnectionId client = asking(channel);
       peer.says(Stage.ASKED.name());
       peer.kill();
-      assertEquals(client, RdmaCmTest.next(channel, EventType.REJECTED).id());
+      assertEquals(client, Identifiers.next(channel, EventType.REJECTED).id());
     }
   }
 
@@ -88,7 +90,7 @@ class DeadPeersTest {
       asking(channel);
       assertEquals(
           RejectReason.INVALID_SERVICE_ID,
-          RdmaCmTest.next(channel, EventType.REJECTED).rejectReason().orElseThrow());
+          Identifiers.next(channel, EventType.REJECTED).rejectReason().orElseThrow());
     }
   }
 
@@ -101,7 +103,7 @@ class DeadPeersTest {
       listener.bind(Host.b4().at(rping.port()));
       listener.listen(1);
       try (Program client = Program.start(rping.client(Host.a4(), Host.b4()))) {
-        ConnectionId request = RdmaCmTest.next(channel, EventType.CONNECT_REQUEST).id();
+        ConnectionId request = Identifiers.next(channel, EventType.CONNECT_REQUEST).id();
         request.queues().createQueuePair(RdmaCmTest.SMALL);
         client.kill();
         assertNull(channel.poll(Duration.ofMillis(500)));
@@ -171,12 +173,12 @@ class DeadPeersTest {
     try (Program peer = listening();
         EventChannel channel = EventChannel.open()) {
       ConnectionId client = asking(channel);
-      RdmaCmTest.next(channel, EventType.ESTABLISHED);
+      Identifiers.next(channel, EventType.ESTABLISHED);
       stop(peer);
       client.disconnect();
       assertNull(channel.poll(Duration.ofMillis(500)), "an answer of nobody");
       peer.kill();
-      assertEquals(client, RdmaCmTest.next(channel, EventType.DISCONNECTED).id());
+      assertEquals(client, Identifiers.next(channel, EventType.DISCONNECTED).id());
     }
   }
 }

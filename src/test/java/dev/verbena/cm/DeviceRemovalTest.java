@@ -7,11 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;
 import dev.verbena.testing.Program;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import dev.verbena.testing.RdmaResources;
 import java.util.List;
-import org.opentest4j.TestAbortedException;
 
 /** A device that is taken away from under an identifier. */
 @Needs({CM, KERNEL})
@@ -21,22 +18,6 @@ class DeviceRemovalTest {
   private static void run(String command) throws Exception {
     try (Program program = Program.start(List.of(command.split(" ")))) {
       program.endsWell();
-    }
-  }
-
-  /**
-   * The kernel's parts are told in the reverse order of their loading, and ib_uverbs waits for
-   * those who have the device open, as librdmacm has it: so rdma_cm must be told before.
-   */
-  static void requireToldBeforeWaitedFor() throws IOException {
-    List<String> newestFirst =
-        Files.readAllLines(Path.of("/proc/modules")).stream()
-            .map(line -> line.substring(0, line.indexOf(' ')))
-            .toList();
-    if (newestFirst.indexOf("ib_uverbs") < newestFirst.indexOf("rdma_cm")) {
-      throw new TestAbortedException(
-          "ib_uverbs was loaded after rdma_cm, and waits for users of the device before rdma_cm can"
-              + " tell them");
     }
   }
 
@@ -63,7 +44,7 @@ class DeviceRemovalTest {
 
   @DeviceTest
   void removalIsReported() throws Exception {
-    requireToldBeforeWaitedFor();
+    RdmaResources.requireToldBeforeWaitedFor();
     String text = seenBy(RemovalMain.class, ADDRESS, RemovalMain.READY);
     assertTrue(text.contains("[DEVICE_REMOVAL, true, true]"), text);
   }
@@ -76,7 +57,7 @@ class DeviceRemovalTest {
 
   @DeviceTest
   void connectionsAreClosedAndMadeAgain() throws Exception {
-    requireToldBeforeWaitedFor();
+    RdmaResources.requireToldBeforeWaitedFor();
     run("ip link add vgone type veth peer name vgone2");
     try {
       run("ip addr add " + ADDRESS + "/24 dev vgone");

@@ -1,6 +1,6 @@
 package dev.verbena.cm;
 
-import static dev.verbena.cm.ConnectionSettings.DEFAULT;
+import static dev.verbena.messages.ConnectionSettings.DEFAULT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -12,9 +12,13 @@ import dev.verbena.internal.Binding;
 import dev.verbena.internal.Libibverbs;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.time.Time;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.RequestClient;
+import dev.verbena.messages.RequestServer;
 import dev.verbena.soft.Faults;
 import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftHosts;
+import dev.verbena.testing.Background;
 import dev.verbena.testing.LoggedMessages;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairCapacity;
@@ -82,7 +86,7 @@ class FailingCloseTest {
 
     RequestClient call(RequestServer server) throws Exception {
       FutureTask<Void> running =
-          ConnectionTest.inBackground(
+          Background.inBackground(
               () -> {
                 server.run();
                 return null;
@@ -170,10 +174,10 @@ class FailingCloseTest {
       AutoCloseable open(Opened place) throws Exception {
         Listener listener = place.listen();
         FutureTask<Connection> accepting =
-            ConnectionTest.inBackground(() -> Connection.accept(listener));
+            Background.inBackground(() -> Connection.accept(listener));
         List<FutureTask<Connection>> connecting = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
-          connecting.add(ConnectionTest.inBackground(() -> place.connect(listener)));
+          connecting.add(Background.inBackground(() -> place.connect(listener)));
         }
         for (FutureTask<Connection> each : connecting) {
           place.with(each.get());
@@ -187,7 +191,7 @@ class FailingCloseTest {
       AutoCloseable open(Opened place) throws Exception {
         Listener listener = place.with(place.listen());
         FutureTask<Connection> accepting =
-            ConnectionTest.inBackground(() -> Connection.accept(listener));
+            Background.inBackground(() -> Connection.accept(listener));
         Connection connected = place.connect(listener);
         place.with(accepting.get());
         return connected;
@@ -198,7 +202,7 @@ class FailingCloseTest {
       AutoCloseable open(Opened place) throws Exception {
         Listener listener = place.with(place.listen());
         FutureTask<Connection> accepting =
-            ConnectionTest.inBackground(() -> Connection.accept(listener));
+            Background.inBackground(() -> Connection.accept(listener));
         place.with(place.connect(listener));
         return accepting.get();
       }

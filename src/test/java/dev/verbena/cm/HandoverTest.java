@@ -11,6 +11,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.Background;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
@@ -92,7 +93,7 @@ class HandoverTest {
     ConnectionEvent request = request();
     cm.play("rdma_create_event_channel", arguments -> source.close());
     FutureTask<Endpoint> handingOver =
-        ConnectionTest.inBackground(() -> Endpoint.requested(request, () -> {}));
+        Background.inBackground(() -> Endpoint.requested(request, () -> {}));
     var closed = assertThrows(ExecutionException.class, handingOver::get).getCause();
     assertEquals(IllegalStateException.class, closed.getClass());
     assertFalse(request.id().isOpen());

@@ -1,5 +1,7 @@
 package dev.verbena.cm;
 
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.testing.Await;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -42,7 +44,7 @@ final class HoldMain {
     listener.bind(local);
     listener.listen(4);
     System.out.println(LISTENING);
-    RdmaCmTest.next(channel, EventType.CONNECT_REQUEST);
+    Identifiers.next(channel, EventType.CONNECT_REQUEST);
   }
 
   private static void sendMessage(InetSocketAddress local) throws InterruptedException {

@@ -12,6 +12,7 @@ import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.raw.rdma_ud_param;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Background;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -99,7 +100,7 @@ class JoinedGroupsTest {
       assertEquals(List.of("rdma_leave_multicast"), leavingAndDestroying());
 
       FutureTask<DatagramParameters> joining =
-          ConnectionTest.inBackground(
+          Background.inBackground(
               () -> endpoint.joinMulticast(OTHER, JoinFlag.FULLMEMBER, Await.LIMIT));
       Await.until("two requests to join", () -> contexts.size() == 2);
       answer(asking, contexts.get(0), 100);

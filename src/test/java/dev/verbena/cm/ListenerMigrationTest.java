@@ -23,21 +23,21 @@ class ListenerMigrationTest {
         EventChannel other = hosts.call(EventChannel::open)) {
       InetAddress address = hosts.serverAddress();
       ConnectionId listener = RdmaCmTest.listening(first, address);
-      ConnectionId client = RdmaCmTest.resolved(active, CLIENT, RdmaCmTest.at(listener, address));
+      ConnectionId client = Identifiers.resolved(active, CLIENT, RdmaCmTest.at(listener, address));
       QueuePair _ = client.queues().createQueuePair(RdmaCmTest.SMALL);
       client.connect();
       Await.until("the request", Readiness.of(first.descriptor())::isReadable);
       listener.migrate(other);
-      ConnectionId server = RdmaCmTest.next(other, EventType.CONNECT_REQUEST).id();
+      ConnectionId server = Identifiers.next(other, EventType.CONNECT_REQUEST).id();
       assertEquals(other, server.channel().orElseThrow());
       QueuePair _ = server.queues().createQueuePair(RdmaCmTest.SMALL);
       server.accept();
-      RdmaCmTest.next(active, EventType.ESTABLISHED);
-      assertEquals(server, RdmaCmTest.next(other, EventType.ESTABLISHED).id());
+      Identifiers.next(active, EventType.ESTABLISHED);
+      assertEquals(server, Identifiers.next(other, EventType.ESTABLISHED).id());
       first.close();
       assertTrue(server.isOpen(), "closed with a channel that its listener had left");
       client.disconnect();
-      assertEquals(server, RdmaCmTest.next(other, EventType.DISCONNECTED).id());
+      assertEquals(server, Identifiers.next(other, EventType.DISCONNECTED).id());
     }
   }
 }

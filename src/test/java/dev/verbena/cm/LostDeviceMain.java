@@ -1,6 +1,8 @@
 package dev.verbena.cm;
 
 import dev.verbena.RdmaException;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.RdmaResources;

@@ -17,7 +17,7 @@ record MulticastMember(EventChannel channel, NumberedDatagrams datagrams, Connec
       NumberedDatagrams datagrams = new NumberedDatagrams(id);
       id.multicast().join(group, flag, 7);
       return new MulticastMember(
-          channel, datagrams, RdmaCmTest.next(channel, EventType.MULTICAST_JOIN));
+          channel, datagrams, Identifiers.next(channel, EventType.MULTICAST_JOIN));
     } catch (Throwable t) {
       channel.close();
       throw t;

@@ -12,6 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Background;
 import dev.verbena.testing.Descriptors;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;
@@ -118,7 +119,7 @@ class MulticastTest {
           InetSocketAddress group = group("239.7.9." + i);
           groups.add(group);
           joins.add(
-              ConnectionTest.inBackground(
+              Background.inBackground(
                   () -> endpoint.joinMulticast(group, JoinFlag.FULLMEMBER, RdmaCmTest.SOON)));
         }
         for (int i = 0; i < groups.size(); i++) {
@@ -183,7 +184,7 @@ class MulticastTest {
       for (String group : List.of("239.7.8.6", "239.7.8.7")) {
         id.queues().createQueuePair(RdmaCmTest.SMALL);
         id.multicast().join(group(group), JoinFlag.FULLMEMBER, 1);
-        RdmaCmTest.next(channel, EventType.MULTICAST_JOIN);
+        Identifiers.next(channel, EventType.MULTICAST_JOIN);
         id.queuePair().orElseThrow().close();
       }
       assertThrows(VerbsException.class, () -> id.multicast().leave(group("239.7.8.6")));
@@ -208,7 +209,7 @@ class MulticastTest {
       id.bind(new InetSocketAddress(Rig.addressB(), 0));
       id.queues().createQueuePair(RdmaCmTest.SMALL);
       FutureTask<Void> leaving =
-          ConnectionTest.inBackground(
+          Background.inBackground(
               () -> {
                 id.multicast().join(group, 3);
                 id.multicast().leave(group);

@@ -1,10 +1,10 @@
 package dev.verbena.cm;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.internal.Deadline;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.verbs.RemoteMemory;
 import java.lang.foreign.Arena;
@@ -72,27 +72,10 @@ class ParametersTest {
     assertEquals(memory, RemoteMemory.fromBytes(Arrays.copyOf(bytes, 56)));
     assertEquals(memory.address() + 4000, memory.addressOf(4000, 96));
     assertThrows(IndexOutOfBoundsException.class, () -> memory.addressOf(4000, 97));
-    assertEquals(memory.address() + 4000, Sending.addressOfNumber(memory, 4000));
-    assertThrows(IllegalArgumentException.class, () -> Sending.addressOfNumber(memory, 4001));
-    assertThrows(IndexOutOfBoundsException.class, () -> Sending.addressOfNumber(memory, 4096));
     assertEquals(
         "remote memory of 4096 bytes at 0x102030405060708, rkey 0xcafe", memory.toString());
     assertThrows(IllegalArgumentException.class, () -> RemoteMemory.fromBytes(new byte[23]));
     assertThrows(IllegalArgumentException.class, () -> RemoteMemory.at(0, -1, 0));
-  }
-
-  @Test
-  void connectionSettingsAreCheckedAndCopied() {
-    ConnectionSettings usual = ConnectionSettings.DEFAULT;
-    assertThrows(IllegalArgumentException.class, () -> usual.withMessageSize(0));
-    assertThrows(IllegalArgumentException.class, () -> usual.withReceives(0));
-    assertThrows(IllegalArgumentException.class, () -> usual.withSends(0));
-    assertEquals(6, usual.parameters().rnrRetryCount(), "7 is without end");
-    assertEquals(3, usual.withSends(3).withMessageSize(1).withReceives(2).sends());
-    byte[] data = {1};
-    ConnectionSettings mine = usual.withPrivateData(data);
-    data[0] = 2;
-    assertArrayEquals(new byte[] {1}, mine.privateData());
   }
 
   @Test

@@ -2,6 +2,8 @@ package dev.verbena.cm;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.testing.Await;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

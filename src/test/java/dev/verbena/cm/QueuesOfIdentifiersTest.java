@@ -8,7 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.raw.rdma_cm_id;
+import dev.verbena.testing.Background;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
@@ -50,15 +53,15 @@ class QueuesOfIdentifiersTest {
           new InetSocketAddress(Rig.addressA(), 0),
           RdmaCmTest.at(listener, Rig.addressB()),
           RdmaCmTest.SOON);
-      RdmaCmTest.next(active, EventType.ADDR_RESOLVED);
+      Identifiers.next(active, EventType.ADDR_RESOLVED);
       client.resolveRoute(RdmaCmTest.SOON);
-      RdmaCmTest.next(active, EventType.ROUTE_RESOLVED);
+      Identifiers.next(active, EventType.ROUTE_RESOLVED);
       QueuePair pair = client.queues().createQueuePair(RdmaCmTest.SMALL);
       client.connect();
-      ConnectionId server = RdmaCmTest.next(passive, EventType.CONNECT_REQUEST).id();
+      ConnectionId server = Identifiers.next(passive, EventType.CONNECT_REQUEST).id();
       server.queues().createQueuePair(RdmaCmTest.SMALL);
       server.accept();
-      RdmaCmTest.next(active, EventType.ESTABLISHED);
+      Identifiers.next(active, EventType.ESTABLISHED);
       QueuePairAttributes attributes =
           pair.query(QueuePairAttribute.AV, QueuePairAttribute.TIMEOUT);
       assertEquals(96, attributes.path().orElseThrow().route().orElseThrow().trafficClass());
@@ -72,12 +75,12 @@ class QueuesOfIdentifiersTest {
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = RdmaCmTest.listening(passive, Rig.addressB());
       ConnectionId client =
-          RdmaCmTest.resolved(active, Rig.addressA(), RdmaCmTest.at(listener, Rig.addressB()));
+          Identifiers.resolved(active, Rig.addressA(), RdmaCmTest.at(listener, Rig.addressB()));
       QueuePair clientPair = external(client);
       client.connect(
           ConnectionParameters.DEFAULT.withQueuePairNumber(clientPair.number()), new byte[0]);
 
-      ConnectionEvent request = RdmaCmTest.next(passive, EventType.CONNECT_REQUEST);
+      ConnectionEvent request = Identifiers.next(passive, EventType.CONNECT_REQUEST);
       assertEquals(clientPair.number(), request.connection().orElseThrow().queuePairNumber());
       ConnectionId server = request.id();
       assertEquals(
@@ -88,12 +91,12 @@ class QueuesOfIdentifiersTest {
       server.accept(
           ConnectionParameters.DEFAULT.withQueuePairNumber(serverPair.number()), new byte[0]);
 
-      ConnectionEvent response = RdmaCmTest.next(active, EventType.CONNECT_RESPONSE);
+      ConnectionEvent response = Identifiers.next(active, EventType.CONNECT_RESPONSE);
       assertEquals(serverPair.number(), response.connection().orElseThrow().queuePairNumber());
       clientPair.modify(client.foreignQueuePair().attributesFor(QueuePairState.RTR));
       clientPair.modify(client.foreignQueuePair().attributesFor(QueuePairState.RTS));
       client.foreignQueuePair().establish();
-      RdmaCmTest.next(passive, EventType.ESTABLISHED);
+      Identifiers.next(passive, EventType.ESTABLISHED);
       assertEquals(QueuePairState.RTS, clientPair.state());
       assertEquals(QueuePairState.RTS, serverPair.state());
       clientPair.close();
@@ -107,14 +110,14 @@ class QueuesOfIdentifiersTest {
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = RdmaCmTest.listening(passive, Rig.addressB());
       ConnectionId client =
-          RdmaCmTest.resolved(active, Rig.addressA(), RdmaCmTest.at(listener, Rig.addressB()));
+          Identifiers.resolved(active, Rig.addressA(), RdmaCmTest.at(listener, Rig.addressB()));
       QueuePair pair = client.queues().createQueuePair(RdmaCmTest.SMALL);
       client.connect();
-      ConnectionId server = RdmaCmTest.next(passive, EventType.CONNECT_REQUEST).id();
+      ConnectionId server = Identifiers.next(passive, EventType.CONNECT_REQUEST).id();
       server.queues().createQueuePair(RdmaCmTest.SMALL);
       pair.fail();
       server.accept();
-      ConnectionEvent error = RdmaCmTest.next(active, EventType.CONNECT_ERROR);
+      ConnectionEvent error = Identifiers.next(active, EventType.CONNECT_ERROR);
       assertTrue(error.isFailure());
       assertEquals(client, error.id());
     }
@@ -136,7 +139,7 @@ class QueuesOfIdentifiersTest {
               return id.queues().createSharedReceiveQueue(4);
             };
         List<FutureTask<SharedReceiveQueue>> both =
-            List.of(ConnectionTest.inBackground(creation), ConnectionTest.inBackground(creation));
+            List.of(Background.inBackground(creation), Background.inBackground(creation));
         int refused = 0;
         for (FutureTask<SharedReceiveQueue> one : both) {
           try {
@@ -190,7 +193,7 @@ class QueuesOfIdentifiersTest {
         EventChannel passive = EventChannel.open()) {
       ConnectionId listener = RdmaCmTest.listening(passive, Rig.addressB());
       ConnectionId client =
-          RdmaCmTest.resolved(active, Rig.addressA(), RdmaCmTest.at(listener, Rig.addressB()));
+          Identifiers.resolved(active, Rig.addressA(), RdmaCmTest.at(listener, Rig.addressB()));
       CompletionQueue queue = client.context().createCompletionQueue(8);
       QueuePair pair =
           client
@@ -244,7 +247,7 @@ class QueuesOfIdentifiersTest {
     try (Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
         Arena arena = Arena.ofShared()) {
       var accepting =
-          ConnectionTest.inBackground(
+          Background.inBackground(
               () -> {
                 Endpoint server = listener.poll(RdmaCmTest.SOON);
                 SharedReceiveQueue shared = server.id().queues().createSharedReceiveQueue(8);

@@ -1,12 +1,13 @@
 package dev.verbena.cm;
 
+import static dev.verbena.cm.Identifiers.next;
+import static dev.verbena.cm.Identifiers.resolved;
 import static dev.verbena.testing.Need.ADDRESSES;
 import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -15,7 +16,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Providers;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Background;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
@@ -45,29 +49,11 @@ class RdmaCmTest {
   static final Duration SOON = Await.LIMIT;
   static final QueuePairCapacity SMALL = QueuePairCapacity.of(4);
 
-  /** The next event, which must be of a type. */
-  static ConnectionEvent next(EventChannel channel, EventType type) throws InterruptedException {
-    ConnectionEvent event = channel.poll(SOON);
-    assertNotNull(event, "waited in vain for " + type);
-    assertEquals(type, event.type(), event::toString);
-    return event;
-  }
-
   static ConnectionId listening(EventChannel channel, InetAddress address) {
     ConnectionId listener = channel.createId(PortSpace.TCP);
     listener.bind(new InetSocketAddress(address, 0));
     listener.listen(8);
     return listener;
-  }
-
-  static ConnectionId resolved(EventChannel channel, InetAddress from, InetSocketAddress to)
-      throws InterruptedException {
-    ConnectionId id = channel.createId(PortSpace.TCP);
-    id.resolveAddress(new InetSocketAddress(from, 0), to, SOON);
-    next(channel, EventType.ADDR_RESOLVED);
-    id.resolveRoute(SOON);
-    next(channel, EventType.ROUTE_RESOLVED);
-    return id;
   }
 
   static InetSocketAddress at(ConnectionId listener, InetAddress address) {
@@ -483,7 +469,7 @@ class RdmaCmTest {
       assertTrue(client.queues().transfers().sendInline(2, MemorySegment.ofArray(new byte[8])));
       Await.pass(Duration.ofMillis(200), "the completion event arrives, or is lost with the queue");
       var closing =
-          ConnectionTest.inBackground(
+          Background.inBackground(
               () -> {
                 server.close();
                 passive.close();

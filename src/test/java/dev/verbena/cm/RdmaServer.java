@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.verbena.messages.Connection;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;

@@ -16,7 +16,7 @@ final class RemovalMain {
       listener.bind(new InetSocketAddress(InetAddress.getByName(args[0]), 0));
       listener.listen(1);
       System.out.println(READY);
-      ConnectionEvent event = RdmaCmTest.next(channel, EventType.DEVICE_REMOVAL);
+      ConnectionEvent event = Identifiers.next(channel, EventType.DEVICE_REMOVAL);
       System.out.println(List.of(event.type(), event.id() == listener, event.isFailure()));
     }
   }

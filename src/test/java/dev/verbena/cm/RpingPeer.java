@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.messages.Connection;
 import dev.verbena.testing.Program;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;

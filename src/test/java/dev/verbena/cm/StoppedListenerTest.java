@@ -1,14 +1,17 @@
 package dev.verbena.cm;
 
-import static dev.verbena.cm.ConnectionSettings.DEFAULT;
+import static dev.verbena.messages.ConnectionSettings.DEFAULT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Background;
 import dev.verbena.testing.LoggedMessages;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
@@ -55,12 +58,10 @@ class StoppedListenerTest {
       MemoryRegion shared = shared(listener);
       shared.memory().setString(0, "still there");
       InetSocketAddress address = listener.address().orElseThrow();
-      FutureTask<Connection> accepting =
-          ConnectionTest.inBackground(() -> Connection.accept(listener));
+      FutureTask<Connection> accepting = Background.inBackground(() -> Connection.accept(listener));
       try (Connection client = connect(address)) {
         Connection server = accepting.get();
-        FutureTask<Connection> waiting =
-            ConnectionTest.inBackground(() -> Connection.accept(listener));
+        FutureTask<Connection> waiting = Background.inBackground(() -> Connection.accept(listener));
         listener.stop();
         listener.stop();
         var stopped = assertThrows(ExecutionException.class, waiting::get);
@@ -79,7 +80,7 @@ class StoppedListenerTest {
                 RdmaTimeoutException.class, () -> listener.awaitConnections(Duration.ofMillis(20)));
         assertTrue(open.getMessage().contains("of which 1 are open"), open.getMessage());
         FutureTask<Void> awaiting =
-            ConnectionTest.inBackground(
+            Background.inBackground(
                 () -> {
                   listener.awaitConnections(Await.LIMIT);
                   return null;
@@ -95,8 +96,7 @@ class StoppedListenerTest {
     try (LoggedMessages log = new LoggedMessages("dev.verbena", Level.ALL, "listener")) {
       Listener listener = listener();
       MemoryRegion region = shared(listener);
-      FutureTask<Connection> accepting =
-          ConnectionTest.inBackground(() -> Connection.accept(listener));
+      FutureTask<Connection> accepting = Background.inBackground(() -> Connection.accept(listener));
       try (Connection client = connect(listener.address().orElseThrow());
           Connection server = accepting.get()) {
         listener.close();
@@ -115,7 +115,7 @@ class StoppedListenerTest {
       try (Listener listener = listener()) {
         shared(listener);
         FutureTask<Connection> accepting =
-            ConnectionTest.inBackground(() -> Connection.accept(listener));
+            Background.inBackground(() -> Connection.accept(listener));
         connect(listener.address().orElseThrow()).close();
         accepting.get().close();
         listener.stop();

@@ -12,6 +12,7 @@ import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.raw.rdma_conn_param;
 import dev.verbena.raw.rdma_h;
+import dev.verbena.testing.Background;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.util.List;
@@ -119,7 +120,7 @@ class SynchronousEventsTest {
           }
           throw new VerbsException("rdma_get_request", Errno.ENODEV);
         });
-    FutureTask<ConnectionId> taking = ConnectionTest.inBackground(() -> id.takeRequest());
+    FutureTask<ConnectionId> taking = Background.inBackground(() -> id.takeRequest());
     inside.await();
     var refused = assertThrows(IllegalStateException.class, id::close);
     assertTrue(refused.getMessage().contains("waits"), refused.getMessage());
@@ -162,7 +163,7 @@ class SynchronousEventsTest {
     InetSocketAddress peer = new InetSocketAddress("10.0.0.1", 7471);
     try (ConnectionId client = SynchronousMode.createId(cm.rdmacm, PortSpace.TCP)) {
       FutureTask<Void> resolving =
-          ConnectionTest.inBackground(
+          Background.inBackground(
               () -> {
                 client.resolveAddress(null, peer, PeerProgram.SOON);
                 return null;

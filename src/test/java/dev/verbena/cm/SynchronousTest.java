@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Background;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
@@ -247,12 +248,12 @@ class SynchronousTest {
         Endpoint request = listener.poll(SOON);
         request.id().queues().createQueuePair(CAPACITY);
         FutureTask<Void> accepting =
-            ConnectionTest.inBackground(
+            Background.inBackground(
                 () -> {
                   request.accept(ConnectionParameters.DEFAULT, new byte[0], SOON);
                   return null;
                 });
-        assertEquals(client, RdmaCmTest.next(channel, EventType.ESTABLISHED).id());
+        assertEquals(client, Identifiers.next(channel, EventType.ESTABLISHED).id());
         accepting.get();
         client.migrateToSynchronous();
         assertEquals(Optional.empty(), client.channel());

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Background;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;
 import dev.verbena.testing.Rig;
@@ -39,7 +40,7 @@ class TransfersTest {
     static Two connected() throws Exception {
       Listener listener = Listener.open(new InetSocketAddress(Rig.addressB(), 0));
       FutureTask<Endpoint> accepting =
-          ConnectionTest.inBackground(
+          Background.inBackground(
               () -> {
                 Endpoint server = listener.poll(SOON);
                 server.id().queues().createQueuePair(CAPACITY);

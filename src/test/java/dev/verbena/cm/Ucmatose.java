@@ -3,6 +3,7 @@ package dev.verbena.cm;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import dev.verbena.messages.Connection;
 import dev.verbena.testing.Program;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

@@ -40,6 +40,7 @@ class SamplesTest {
       import dev.verbena.address.*;
       import dev.verbena.attributes.*;
       import dev.verbena.cm.*;
+      import dev.verbena.messages.*;
       import dev.verbena.efa.*;
       import dev.verbena.flow.*;
       import dev.verbena.mlx5.*;

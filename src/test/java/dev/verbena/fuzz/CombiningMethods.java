@@ -86,7 +86,7 @@ final class CombiningMethods {
     }
 
     private boolean findsIn(Class<?> type) {
-      if (!type.getPackageName().matches("dev\\.verbena\\.(verbs|flow|util|cm|packet)")) {
+      if (!type.getPackageName().matches("dev\\.verbena\\.(verbs|flow|util|cm|messages|packet)")) {
         return false;
       }
       return Resource.class.isAssignableFrom(type)

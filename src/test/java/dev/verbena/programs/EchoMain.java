@@ -1,8 +1,8 @@
 package dev.verbena.programs;
 
-import dev.verbena.cm.Connection;
-import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.testing.Await;
 import java.net.InetSocketAddress;
 

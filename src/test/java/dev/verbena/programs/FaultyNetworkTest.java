@@ -12,9 +12,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
-import dev.verbena.cm.Connection;
-import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;

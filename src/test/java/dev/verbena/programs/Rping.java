@@ -2,10 +2,10 @@ package dev.verbena.programs;
 
 import static dev.verbena.tools.command.Failure.usage;
 
-import dev.verbena.cm.Connection;
-import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.tools.command.BothEnds;
 import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.Patience;

@@ -1,6 +1,6 @@
 package dev.verbena.programs;
 
-import dev.verbena.cm.Connection;
+import dev.verbena.messages.Connection;
 import dev.verbena.tools.command.Patience;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;

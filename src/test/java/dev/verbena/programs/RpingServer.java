@@ -1,9 +1,9 @@
 package dev.verbena.programs;
 
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.EventType;
+import dev.verbena.messages.Connection;
 import dev.verbena.tools.command.Patience;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;

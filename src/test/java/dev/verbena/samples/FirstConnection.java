@@ -1,7 +1,7 @@
 package dev.verbena.samples;
 
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.Listener;
+import dev.verbena.messages.Connection;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.RemoteMemory;

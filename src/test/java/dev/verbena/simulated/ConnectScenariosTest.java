@@ -5,13 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaException;
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionException;
-import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.soft.CmRemains;
 import dev.verbena.soft.Simulation;
 import dev.verbena.soft.SoftHosts;

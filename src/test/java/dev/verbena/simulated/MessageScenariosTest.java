@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
-import dev.verbena.cm.Connection;
-import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.soft.CmRemains;
 import dev.verbena.soft.Simulation;
 import dev.verbena.soft.SoftHosts;

@@ -8,13 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.Contexts;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.messages.Connection;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.verbs.Context;

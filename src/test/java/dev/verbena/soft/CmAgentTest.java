@@ -2,7 +2,7 @@ package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.verbena.cm.Connection;
+import dev.verbena.messages.Connection;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.ReceiveList;
 import java.net.InetAddress;

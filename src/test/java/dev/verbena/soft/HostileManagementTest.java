@@ -5,14 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionEvent;
 import dev.verbena.cm.ConnectionParameters;
-import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.testing.Await;
 import dev.verbena.values.QueuePairCapacity;
 import java.io.IOException;

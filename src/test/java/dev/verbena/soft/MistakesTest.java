@@ -8,8 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.address.Mtu;
 import dev.verbena.address.QueuePairAddress;
-import dev.verbena.cm.Connection;
-import dev.verbena.cm.ConnectionSettings;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.testing.Await;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairAttributes;

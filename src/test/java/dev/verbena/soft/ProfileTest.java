@@ -13,7 +13,7 @@ import dev.verbena.address.AddressVector;
 import dev.verbena.address.GlobalRoute;
 import dev.verbena.attributes.DeviceAttributes;
 import dev.verbena.attributes.TransportType;
-import dev.verbena.cm.Connection;
+import dev.verbena.messages.Connection;
 import dev.verbena.soft.device.Profile;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.MemoryWindowType;

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.cm.Connection;
 import dev.verbena.internal.time.Time;
+import dev.verbena.messages.Connection;
 import dev.verbena.testing.ForkedJvm;
 import java.time.Duration;
 import java.util.regex.MatchResult;

@@ -4,11 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.RdmaException;
-import dev.verbena.cm.Connection;
-import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Listener;
-import dev.verbena.cm.RequestClient;
-import dev.verbena.cm.RequestServer;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
+import dev.verbena.messages.RequestClient;
+import dev.verbena.messages.RequestServer;
 import dev.verbena.sockets.RdmaSockets;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;

@@ -9,8 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaTimeoutException;
-import dev.verbena.cm.Connection;
 import dev.verbena.internal.time.Time;
+import dev.verbena.messages.Connection;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.verbs.CompletionQueue;

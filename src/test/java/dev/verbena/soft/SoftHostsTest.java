@@ -13,15 +13,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionException;
-import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.Contexts;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.internal.time.Time;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;

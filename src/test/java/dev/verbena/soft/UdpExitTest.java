@@ -3,11 +3,11 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionEvent;
-import dev.verbena.cm.ConnectionSettings;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
+import dev.verbena.messages.Connection;
+import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.ForkedJvm;
 import java.util.concurrent.FutureTask;

@@ -3,13 +3,17 @@ package dev.verbena.testing;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.opentest4j.TestAbortedException;
 
 /** The objects of the kernel, as {@code rdma resource show} counts them. */
 public final class RdmaResources {
@@ -92,6 +96,22 @@ public final class RdmaResources {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new AssertionError(e);
+    }
+  }
+
+  /**
+   * The kernel's parts are told in the reverse order of their loading, and ib_uverbs waits for
+   * those who have the device open, as librdmacm has it: so rdma_cm must be told before.
+   */
+  public static void requireToldBeforeWaitedFor() throws IOException {
+    List<String> newestFirst =
+        Files.readAllLines(Path.of("/proc/modules")).stream()
+            .map(line -> line.substring(0, line.indexOf(' ')))
+            .toList();
+    if (newestFirst.indexOf("ib_uverbs") < newestFirst.indexOf("rdma_cm")) {
+      throw new TestAbortedException(
+          "ib_uverbs was loaded after rdma_cm, and waits for users of the device before rdma_cm can"
+              + " tell them");
     }
   }
 }

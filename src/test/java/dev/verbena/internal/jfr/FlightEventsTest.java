@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.verbena.cm.Connection;
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.EventType;
+import dev.verbena.messages.Connection;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;

@@ -1,0 +1,349 @@
+package dev.verbena.messages;
+
+import dev.verbena.cm.AddressChange;
+import dev.verbena.cm.ConnectionOptions;
+import dev.verbena.cm.ConnectionParameters;
+import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.Listener;
+import dev.verbena.cm.PortSpace;
+import dev.verbena.internal.Ranges;
+import dev.verbena.values.AckTimeout;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The settings of a {@link Connection}: its messages, its queues, and how it is established.
+ *
+ * {@snippet :
+ * ConnectionSettings settings =
+ *     ConnectionSettings.DEFAULT.withMessageSize(1 << 16).withReceives(64).withTimeout(TIMEOUT);
+ * }
+ */
+public final class ConnectionSettings {
+  /** The values of settings; not changed once they belong to settings. */
+  private static final class Values implements Cloneable {
+    private int messageSize = 4096;
+    private int receives = 16;
+    private int sends = 16;
+    private ConnectionParameters parameters = ConnectionParameters.DEFAULT.withRnrRetryCount(6);
+    private byte[] privateData = {};
+    private @Nullable InetSocketAddress local;
+    private Duration timeout = Duration.ofSeconds(10);
+    private @Nullable AckTimeout ackTimeout;
+    private int typeOfService = -1;
+    private boolean reusesAddress;
+    private AddressChange addressChange = AddressChange.IGNORE;
+    private @Nullable Duration keepAlive;
+    private Duration answer = Duration.ZERO;
+    private Duration spin = Duration.ZERO;
+
+    Values copy() {
+      try {
+        return (Values) clone();
+      } catch (CloneNotSupportedException e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  /** The default settings, as each method describes them. */
+  public static final ConnectionSettings DEFAULT = new ConnectionSettings(new Values());
+
+  private final Values values;
+
+  private ConnectionSettings(Values values) {
+    this.values = values;
+  }
+
+  private ConnectionSettings with(Consumer<Values> change) {
+    Values changed = values.copy();
+    change.accept(changed);
+    return new ConnectionSettings(changed);
+  }
+
+  /**
+   * {@return these settings with another maximum size of a message} The default is 4096. The
+   * smaller one of both sides applies.
+   *
+   * @param size the size in bytes, at least 1
+   */
+  public ConnectionSettings withMessageSize(int size) {
+    return with(v -> v.messageSize = Ranges.range("message size", size, 1, Integer.MAX_VALUE));
+  }
+
+  /**
+   * {@return these settings with another number of messages that can arrive before they are
+   * received} The default is 16.
+   *
+   * @param count the number of receive requests, each with a buffer for a message
+   */
+  public ConnectionSettings withReceives(int count) {
+    return with(v -> v.receives = Ranges.range("number of receive requests", count, 1, 1 << 20));
+  }
+
+  /**
+   * {@return these settings with another number of outstanding send requests} The default is 16.
+   *
+   * @param count the number of send requests, each with a buffer for a message
+   */
+  public ConnectionSettings withSends(int count) {
+    return with(v -> v.sends = Ranges.range("number of send requests", count, 1, 1 << 20));
+  }
+
+  /**
+   * {@return these settings with other connection parameters} The default is {@link
+   * ConnectionParameters#DEFAULT} with an RNR retry count of 6: with 7 a sender waits without limit
+   * for a remote side that does not receive.
+   *
+   * @param parameters the parameters
+   */
+  public ConnectionSettings withParameters(ConnectionParameters parameters) {
+    return with(v -> v.parameters = Objects.requireNonNull(parameters, "parameters"));
+  }
+
+  /**
+   * {@return these settings with private data, which is sent with the connection request or its
+   * acceptance} The default is none.
+   *
+   * @param bytes the data: with IP addresses over RoCE at most 48 bytes to connect and 188 to
+   *     accept, 8 less than an {@link Endpoint} can send
+   */
+  public ConnectionSettings withPrivateData(byte[] bytes) {
+    return with(v -> v.privateData = bytes.clone());
+  }
+
+  /**
+   * {@return these settings with a local address} By default the routing table selects it.
+   *
+   * @param address the local address
+   */
+  public ConnectionSettings withLocalAddress(InetSocketAddress address) {
+    return with(v -> v.local = Objects.requireNonNull(address, "address"));
+  }
+
+  /**
+   * {@return these settings with another timeout of the establishment} The default is ten seconds.
+   *
+   * @param timeout the maximum time until the connection is established
+   */
+  public ConnectionSettings withTimeout(Duration timeout) {
+    return with(v -> v.timeout = Objects.requireNonNull(timeout, "timeout"));
+  }
+
+  /**
+   * {@return these settings with another local ACK timeout of the queue pair ({@code
+   * RDMA_OPTION_ID_ACK_TIMEOUT})} By default RDMA CM chooses it: over RoCE Linux takes code 17, 537
+   * milliseconds, so that each lost packet that no later one reveals delays the connection by half
+   * a second or more. The timeout of the active side applies to both ends unless the passive side
+   * sets its own.
+   *
+   * @param timeout the timeout
+   */
+  public ConnectionSettings withAckTimeout(AckTimeout timeout) {
+    return with(v -> v.ackTimeout = Objects.requireNonNull(timeout, "timeout"));
+  }
+
+  /**
+   * {@return these settings with a type of service of the packets ({@code RDMA_OPTION_ID_TOS}):
+   * over RoCE v2 the traffic class, whose upper six bits are the DSCP} It is a setting of the
+   * active side; the passive side uses the same value. By default the kernel chooses it.
+   *
+   * @param value the type of service, 0 to 255
+   */
+  public ConnectionSettings withTypeOfService(int value) {
+    return with(v -> v.typeOfService = Ranges.range("type of service", value, 0, 255));
+  }
+
+  /**
+   * {@return these settings with permission to use a {@linkplain #withLocalAddress local address}
+   * and port that other connections of this kind use, too ({@code RDMA_OPTION_ID_REUSEADDR})} It is
+   * a setting of the active side; for a listener see {@link Listener#open(PortSpace,
+   * InetSocketAddress, int, Consumer)}.
+   */
+  public ConnectionSettings withAddressReuse() {
+    return with(v -> v.reusesAddress = true);
+  }
+
+  /**
+   * {@return these settings with another reaction to a change of the network interface's hardware
+   * address} The default is {@link AddressChange#IGNORE}.
+   *
+   * @param reaction the reaction
+   */
+  public ConnectionSettings withAddressChange(AddressChange reaction) {
+    return with(v -> v.addressChange = Objects.requireNonNull(reaction, "reaction"));
+  }
+
+  /**
+   * {@return these settings with a keep-alive, which is off by default} If no message arrived and
+   * no request completed for the interval, the connection writes zero bytes to the peer's memory,
+   * which the peer's device acknowledges without its program. If that does not complete within the
+   * same interval again, or the retry count is exhausted, the connection ends: {@link
+   * Connection#receive()} and the calls of a {@link RequestClient} throw, and a {@link
+   * RequestServer} frees the place of the client. Nothing is written behind a request that is
+   * outstanding, such as a long RDMA read: the device retries it, as often as the retry count says.
+   *
+   * @param interval the interval, at least one millisecond and at most a day
+   */
+  public ConnectionSettings withKeepAlive(Duration interval) {
+    if (interval.compareTo(Duration.ofMillis(1)) < 0
+        || interval.compareTo(Duration.ofDays(1)) > 0) {
+      throw new IllegalArgumentException(
+          "keep-alive interval must be one millisecond to one day: " + interval);
+    }
+    return withKeepAlive(interval, interval);
+  }
+
+  /** Returns these settings with a keep-alive that waits for its answer for another time. */
+  ConnectionSettings withKeepAlive(Duration interval, Duration answer) {
+    return with(
+        v -> {
+          v.keepAlive = interval;
+          v.answer = answer;
+        });
+  }
+
+  /** Returns how long a keep-alive waits for its answer. */
+  Duration keepAliveAnswer() {
+    return values.answer;
+  }
+
+  /**
+   * {@return these settings with another time for which a {@link RequestClient} or a {@link
+   * RequestServer} polls before it waits for a completion event} The default is zero, to wait at
+   * once. Longer than an answer takes, it has the lowest latency and uses a processor.
+   *
+   * @param time the time, not negative
+   */
+  public ConnectionSettings withSpin(Duration time) {
+    if (time.isNegative()) {
+      throw new IllegalArgumentException("time to poll must not be negative: " + time);
+    }
+    return with(v -> v.spin = time);
+  }
+
+  /** {@return the maximum size of a message in bytes} */
+  public int messageSize() {
+    return values.messageSize;
+  }
+
+  /** {@return the number of receive requests, for messages that arrive before they are received} */
+  public int receives() {
+    return values.receives;
+  }
+
+  /** {@return the number of outstanding send requests} */
+  public int sends() {
+    return values.sends;
+  }
+
+  /** {@return the connection parameters} */
+  public ConnectionParameters parameters() {
+    return values.parameters;
+  }
+
+  /** {@return a copy of the private data} */
+  public byte[] privateData() {
+    return values.privateData.clone();
+  }
+
+  /** {@return the local address; empty if the routing table selects it} */
+  public Optional<InetSocketAddress> localAddress() {
+    return Optional.ofNullable(values.local);
+  }
+
+  /** {@return the timeout of the establishment} */
+  public Duration timeout() {
+    return values.timeout;
+  }
+
+  /** {@return the local ACK timeout; empty for that of RDMA CM} */
+  public Optional<AckTimeout> ackTimeout() {
+    return Optional.ofNullable(values.ackTimeout);
+  }
+
+  /** {@return the type of service, 0 to 255; empty for that of RDMA CM} */
+  public OptionalInt typeOfService() {
+    return values.typeOfService < 0 ? OptionalInt.empty() : OptionalInt.of(values.typeOfService);
+  }
+
+  /** {@return whether other connections may use the local address} */
+  public boolean reusesAddress() {
+    return values.reusesAddress;
+  }
+
+  /** {@return the reaction to a change of the network interface's hardware address} */
+  public AddressChange addressChange() {
+    return values.addressChange;
+  }
+
+  /** {@return the interval of the keep-alive; empty if it is off} */
+  public Optional<Duration> keepAlive() {
+    return Optional.ofNullable(values.keepAlive);
+  }
+
+  /** {@return how long a client or server of requests polls before it waits for an event} */
+  public Duration spin() {
+    return values.spin;
+  }
+
+  /** Sets the options of an identifier of the active side, which has no address yet. */
+  private void setActive(ConnectionOptions options) {
+    setPassive(options);
+    typeOfService().ifPresent(options::typeOfService);
+    if (reusesAddress()) {
+      options.reuseAddress(true);
+    }
+  }
+
+  /** Resolves the address of a peer. */
+  Endpoint resolve(InetSocketAddress peer) throws InterruptedException {
+    return Endpoint.resolve(
+        PortSpace.TCP, localAddress().orElse(null), peer, timeout(), this::setActive);
+  }
+
+  /** Sets the options of an identifier of the passive side, which has its path. */
+  void setPassive(ConnectionOptions options) {
+    ackTimeout().ifPresent(options::ackTimeout);
+  }
+
+  /** Explains that there is not enough memory for the messages. */
+  OutOfMemoryError tooLarge(OutOfMemoryError cause) {
+    return (OutOfMemoryError)
+        new OutOfMemoryError(
+                ("no memory for %d receives and %d sends with a message size of %d bytes"
+                        + " (ConnectionSettings.withReceives, withSends, withMessageSize): %s")
+                    .formatted(receives(), sends(), messageSize(), cause.getMessage()))
+            .initCause(cause);
+  }
+
+  @Override
+  public String toString() {
+    StringBuilder text =
+        new StringBuilder(
+            "messages of %d bytes, %d receive requests, %d send requests, %s, %d bytes of private data, %s, %s"
+                .formatted(
+                    messageSize(),
+                    receives(),
+                    sends(),
+                    parameters(),
+                    values.privateData.length,
+                    values.local == null ? "any local address" : values.local,
+                    timeout()));
+    ackTimeout().ifPresent(ack -> text.append(", ").append(ack));
+    typeOfService().ifPresent(tos -> text.append(", type of service ").append(tos));
+    if (reusesAddress()) {
+      text.append(", reuse of the address");
+    }
+    if (addressChange() == AddressChange.END) {
+      text.append(", end at a change of the address");
+    }
+    keepAlive().ifPresent(interval -> text.append(", keep-alive ").append(interval));
+    return text.toString();
+  }
+}

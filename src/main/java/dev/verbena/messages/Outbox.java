@@ -1,0 +1,146 @@
+package dev.verbena.messages;
+
+import dev.verbena.cm.Transfers;
+import dev.verbena.internal.Deadline;
+import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.WorkRequestException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The send queue of a connection, with a buffer for each outstanding request. Requests complete in
+ * the order in which they were posted. Used by one thread at a time.
+ */
+final class Outbox {
+  /** The immediate data of the message that ends a connection: "Vend". */
+  static final int END_MARK = 0x56656e64;
+
+  /** Posts an atomic operation; returns false if the queue is full. */
+  interface Atomic {
+    boolean post(MemoryRegion result, long offset);
+  }
+
+  private final Transfers transfers;
+  private final int depth;
+  private final MessageSlots slots;
+  private final Completions completions;
+
+  /** The number of outstanding requests, which any thread may read. */
+  private volatile int outstanding;
+
+  /** The number of completed requests, which any thread may read. */
+  private volatile long completed;
+
+  private int next;
+
+  /** The first failed request, or null. Other threads read it when receive requests fail. */
+  private volatile @Nullable WorkRequestException failure;
+
+  Outbox(Transfers transfers, ProtectionDomain domain, int depth, int messageSize) {
+    this.transfers = transfers;
+    this.depth = depth;
+    this.slots = new MessageSlots(domain, depth, messageSize);
+    this.completions = new Completions(depth);
+  }
+
+  /** Waits until a request can be posted; returns false if the deadline passes before. */
+  boolean awaitRoom(Deadline deadline) throws InterruptedException {
+    return await(depth - 1, deadline);
+  }
+
+  /** Waits until all requests have completed; returns false if the deadline passes before. */
+  boolean awaitAll(Deadline deadline) throws InterruptedException {
+    return await(0, deadline);
+  }
+
+  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
+  private boolean await(int most, Deadline deadline) throws InterruptedException {
+    while (outstanding > most) {
+      int count = transfers.awaitSends(completions, deadline.remaining());
+      if (count == 0) {
+        return false;
+      }
+      for (int i = 0; i < count; i++) {
+        note(i);
+      }
+      outstanding -= count;
+      completed += count;
+    }
+    return true;
+  }
+
+  private void note(int index) {
+    if (failure == null && !completions.isSuccess(index)) {
+      failure = new WorkRequestException("an earlier request", completions, index);
+    }
+  }
+
+  /**
+   * Posts a request by a function that returns false if the queue is full, which it must not be.
+   */
+  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
+  void post(BooleanSupplier request) {
+    if (!request.getAsBoolean()) {
+      throw new IllegalStateException(
+          "the send queue is full of requests that were posted by transfers(): poll their"
+              + " completions");
+    }
+    outstanding++;
+    next = (next + 1) % depth;
+  }
+
+  /** Copies a message to the next buffer, and posts it. */
+  void send(MemorySegment message) {
+    long length = message.byteSize();
+    slots.put(next, message);
+    post(() -> transfers.send(0, slots.region(), slots.offset(next), length));
+  }
+
+  /** Notifies the peer that this connection was closed. */
+  void sendEndMark() {
+    SendList mark = new SendList(1, 1);
+    mark.sendWithImmediate(0, END_MARK).signaled();
+    post(() -> transfers.post(mark) == 1);
+  }
+
+  /** Writes zero bytes, which needs no memory of the peer. */
+  void writeNothing() {
+    SendList nothing = RequestFrame.emptyWrite(0);
+    post(() -> transfers.post(nothing) == 1);
+  }
+
+  /** Returns the maximum number of outstanding requests. */
+  int depth() {
+    return depth;
+  }
+
+  /** Returns the number of completed requests. Any thread may call this. */
+  long completed() {
+    return completed;
+  }
+
+  /** Returns whether requests are outstanding. Any thread may call this. */
+  boolean hasOutstanding() {
+    return outstanding > 0;
+  }
+
+  /** Posts an atomic operation, whose result is written behind the buffers. */
+  void atomic(Atomic operation) {
+    post(() -> operation.post(slots.region(), slots.numberOffset()));
+  }
+
+  /** Returns the result of the last atomic operation. */
+  long resultValue() {
+    return slots.region().memory().get(ValueLayout.JAVA_LONG, slots.numberOffset());
+  }
+
+  /** Returns the first failed request, or null. */
+  @Nullable WorkRequestException failure() {
+    return failure;
+  }
+}

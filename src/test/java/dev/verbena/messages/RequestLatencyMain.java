@@ -1,0 +1,145 @@
+package dev.verbena.messages;
+
+import static dev.verbena.messages.ConnectionSettings.DEFAULT;
+
+import dev.verbena.soft.SoftHosts;
+import dev.verbena.testing.Await;
+import dev.verbena.testing.Background;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.FutureTask;
+
+/**
+ * Prints the median time of a call of {@link RequestClient} beside that of a message and its answer
+ * over a {@link Connection}, both between software devices, and how many calls a number of clients
+ * make on one server: arguments are the calls of a round, and the clients.
+ */
+public final class RequestLatencyMain {
+  private static final int ROUNDS = 5;
+  private static final InetSocketAddress CLIENT =
+      new InetSocketAddress(InetAddress.ofLiteral("192.0.2.1"), 0);
+
+  private RequestLatencyMain() {}
+
+  private interface Step {
+    void run() throws Exception;
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    int calls = Integer.parseInt(arguments[0]);
+    int clients = Integer.parseInt(arguments[1]);
+    try (SoftHosts hosts = SoftHosts.create()) {
+      RequestServer server = serve(hosts, DEFAULT, 1);
+      InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
+      Arena arena = Arena.ofAuto();
+      MemorySegment request = arena.allocate(32);
+      MemorySegment answer = arena.allocate(4096);
+      try (RequestClient client =
+          hosts.call(() -> RequestClient.connect(address, DEFAULT.withLocalAddress(CLIENT)))) {
+        Thread.ofVirtual().start(() -> echo(hosts));
+        Connection connection = hosts.client();
+        for (int round = 0; round < ROUNDS; round++) {
+          double plain =
+              median(
+                  calls,
+                  () -> {
+                    connection.send(request);
+                    int _ = connection.receive(answer, Await.LIMIT);
+                  });
+          double call = median(calls, () -> client.call(request, answer, Await.LIMIT));
+          System.out.printf(
+              "ping-pong %.1f us, call %.1f us: %.2f times%n", plain, call, call / plain);
+        }
+      }
+      server.close();
+      many(hosts, clients, calls);
+    }
+  }
+
+  private static double median(int calls, Step step) throws Exception {
+    long[] times = new long[calls];
+    for (int i = 0; i < calls; i++) {
+      long start = System.nanoTime();
+      step.run();
+      times[i] = System.nanoTime() - start;
+    }
+    Arrays.sort(times);
+    return times[calls / 2] / 1e3;
+  }
+
+  private static RequestServer serve(SoftHosts hosts, ConnectionSettings settings, int clients)
+      throws Exception {
+    RequestServer server =
+        hosts.call(
+            () ->
+                RequestServer.open(
+                    new InetSocketAddress(hosts.serverAddress(), 0),
+                    settings,
+                    clients,
+                    (request, answer) -> (int) request.byteSize()));
+    Thread.ofPlatform()
+        .start(
+            () -> {
+              try {
+                server.run();
+              } catch (InterruptedException e) {
+                throw new AssertionError(e);
+              }
+            });
+    return server;
+  }
+
+  private static void echo(SoftHosts hosts) {
+    try {
+      Connection server = hosts.server();
+      for (byte[] message = server.receive(); message != null; message = server.receive()) {
+        server.send(message);
+      }
+    } catch (InterruptedException | RuntimeException e) {
+      System.out.println("the echo ended: " + e.getMessage());
+    }
+  }
+
+  private static void many(SoftHosts hosts, int count, int calls) throws Exception {
+    ConnectionSettings settings =
+        DEFAULT.withSends(2).withMessageSize(256).withTimeout(Duration.ofMinutes(5));
+    RequestServer server = serve(hosts, settings, count);
+    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
+    List<RequestClient> clients = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      clients.add(
+          hosts.call(() -> RequestClient.connect(address, settings.withLocalAddress(CLIENT))));
+    }
+    long start = System.nanoTime();
+    List<FutureTask<Void>> tasks = new ArrayList<>();
+    int each = Math.max(1, calls * 10 / count);
+    for (RequestClient client : clients) {
+      tasks.add(Background.inBackground(() -> callAll(client, each)));
+    }
+    for (FutureTask<Void> task : tasks) {
+      task.get();
+    }
+    double seconds = (System.nanoTime() - start) / 1e9;
+    System.out.printf(
+        "%d clients: %d calls in %.1f s, %.0f calls/s%n",
+        count, each * count, seconds, each * count / seconds);
+    clients.forEach(RequestClient::close);
+    server.close();
+  }
+
+  private static Void callAll(RequestClient client, int calls) throws InterruptedException {
+    byte[] request = new byte[32];
+    for (int i = 0; i < calls; i++) {
+      if (client.call(request, Await.LIMIT).length != request.length) {
+        throw new AssertionError("wrong answer");
+      }
+    }
+    return null;
+  }
+}
