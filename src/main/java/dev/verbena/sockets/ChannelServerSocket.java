@@ -9,12 +9,12 @@ import java.net.SocketAddress;
 import java.net.SocketException;
 import java.net.SocketOption;
 import java.nio.channels.AlreadyBoundException;
-import java.nio.channels.ClosedChannelException;
 import java.nio.channels.IllegalBlockingModeException;
 import java.nio.channels.NotYetBoundException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.UnresolvedAddressException;
+import java.nio.channels.UnsupportedAddressTypeException;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -45,12 +45,10 @@ final class ChannelServerSocket extends ServerSocket {
   public void bind(@Nullable SocketAddress address, int backlog) throws IOException {
     try {
       channel.bind(address, backlog);
-    } catch (ClosedChannelException e) {
-      throw SocketView.closed(e);
     } catch (AlreadyBoundException e) {
       throw new SocketException("Already bound", e);
-    } catch (UnresolvedAddressException e) {
-      throw ChannelSocket.unknown(address, e);
+    } catch (UnresolvedAddressException | UnsupportedAddressTypeException e) {
+      throw SocketView.unusable(e);
     }
   }
 
@@ -68,7 +66,6 @@ final class ChannelServerSocket extends ServerSocket {
 
   @Override
   public Socket accept() throws IOException {
-    view.requireOpen();
     int timeout = view.timeout();
     if (timeout != 0 && !channel.isBlocking()) {
       throw new IllegalBlockingModeException();
@@ -82,8 +79,6 @@ final class ChannelServerSocket extends ServerSocket {
       return accepted.socket();
     } catch (NotYetBoundException e) {
       throw new SocketException("Socket is not bound yet", e);
-    } catch (ClosedChannelException e) {
-      throw SocketView.closed(e);
     }
   }
 

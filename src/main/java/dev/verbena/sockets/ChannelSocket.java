@@ -13,12 +13,13 @@ import java.net.SocketOptions;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.nio.channels.AlreadyBoundException;
+import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.Channels;
-import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.nio.channels.IllegalBlockingModeException;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.UnresolvedAddressException;
+import java.nio.channels.UnsupportedAddressTypeException;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -60,18 +61,23 @@ final class ChannelSocket extends Socket {
     if (milliseconds < 0) {
       throw new IllegalArgumentException("connect: timeout can't be negative");
     }
-    view.requireOpen();
-    if (isConnected()) {
-      throw new SocketException("Already connected");
+    if (address instanceof InetSocketAddress internet) {
+      if (internet.isUnresolved()) {
+        view.requireOpen();
+        if (channel.isConnected()) {
+          throw new SocketException("Already connected");
+        }
+        close(); // Socket.connect specifies that a failed connect closes the socket.
+        throw new UnknownHostException(address.toString());
+      }
+      requireBlocking();
     }
-    requireBlocking();
     try {
       calls.connect(address, nanos(milliseconds));
-    } catch (ClosedChannelException e) {
-      throw SocketView.closed(e);
-    } catch (UnresolvedAddressException e) {
-      close(); // Socket.connect specifies that a failed connect closes the socket.
-      throw unknown(address, e);
+    } catch (AlreadyConnectedException e) {
+      throw new SocketException("Already connected", e);
+    } catch (UnsupportedAddressTypeException e) {
+      throw SocketView.unusable(e);
     }
   }
 
@@ -85,23 +91,14 @@ final class ChannelSocket extends Socket {
     }
   }
 
-  /** Returns the exception of an address that is not resolved. */
-  static IOException unknown(@Nullable SocketAddress address, UnresolvedAddressException e) {
-    IOException unknown = new UnknownHostException(String.valueOf(address));
-    unknown.initCause(e);
-    return unknown;
-  }
-
   @Override
   public void bind(@Nullable SocketAddress address) throws IOException {
     try {
       channel.bind(address);
-    } catch (ClosedChannelException e) {
-      throw SocketView.closed(e);
     } catch (AlreadyBoundException | ConnectionPendingException e) {
       throw new SocketException("Already bound", e);
-    } catch (UnresolvedAddressException e) {
-      throw unknown(address, e);
+    } catch (UnresolvedAddressException | UnsupportedAddressTypeException e) {
+      throw SocketView.unusable(e);
     }
   }
 
@@ -131,13 +128,14 @@ final class ChannelSocket extends Socket {
 
   @Override
   public @Nullable SocketAddress getLocalSocketAddress() {
-    return channel.isOpen() ? calls.localAddress() : null;
+    return calls.localAddress();
   }
 
   // Data
 
   @Override
   public InputStream getInputStream() throws IOException {
+    view.requireOpen();
     requireConnected();
     if (isInputShutdown()) {
       throw new SocketException("Socket input is shutdown");
@@ -147,6 +145,7 @@ final class ChannelSocket extends Socket {
 
   @Override
   public OutputStream getOutputStream() throws IOException {
+    view.requireOpen();
     requireConnected();
     if (isOutputShutdown()) {
       throw new SocketException("Socket output is shutdown");
@@ -155,9 +154,7 @@ final class ChannelSocket extends Socket {
   }
 
   private void requireConnected() throws SocketException {
-    if (!channel.isOpen()) {
-      throw new SocketException("Socket is closed");
-    } else if (!channel.isConnected()) {
+    if (channel.isOpen() && !channel.isConnected()) {
       throw new SocketException("Socket is not connected");
     }
   }
@@ -171,6 +168,9 @@ final class ChannelSocket extends Socket {
 
     @Override
     public int read(byte[] target, int offset, int length) throws IOException {
+      if (length == 0) {
+        return 0;
+      }
       requireBlocking();
       return calls.read(ByteBuffer.wrap(target, offset, length), nanos(view.timeout()));
     }

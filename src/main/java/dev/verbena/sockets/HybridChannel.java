@@ -210,6 +210,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
     InetSocketAddress target = Addresses.target(Addresses.validated(address, family));
     try (var _ = lock.hold()) {
       Failures.requireOpen(this);
+      requireUninterrupted();
       if (pending != null) {
         throw new ConnectionPendingException();
       } else if (used.isConnected()) {
@@ -229,6 +230,14 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
       } catch (IOException e) {
         throw failed(e);
       }
+    }
+  }
+
+  /** Closes the channel if it blocks and the thread is interrupted, whatever else its state is. */
+  private void requireUninterrupted() throws AsynchronousCloseException {
+    if (blocks) {
+      begin();
+      end(true);
     }
   }
 
@@ -271,6 +280,7 @@ final class HybridChannel extends SocketChannel implements PolledChannel, Socket
   public boolean finishConnect() throws IOException {
     try (var _ = lock.hold()) {
       Failures.requireOpen(this);
+      requireUninterrupted();
       HybridConnect connect = pending;
       if (connect == null) {
         if (used.isConnected()) {

@@ -187,6 +187,10 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
   public @Nullable SocketChannel accept(long nanos) throws IOException {
     try (var _ = acceptLock.hold()) {
       Failures.requireOpen(this);
+      if (isBlocking()) { // Closes it if the thread is interrupted, bound or not.
+        begin();
+        end(true);
+      }
       if (!isBound) {
         throw new NotYetBoundException();
       }

@@ -108,9 +108,6 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   public @Nullable SocketChannel accept(long nanos) throws IOException {
     try (var _ = acceptLock.hold()) {
       Failures.requireOpen(this);
-      if (localAddress() == null) {
-        throw new NotYetBoundException();
-      }
       boolean isBlocking = isBlocking();
       RdmaConnection accepted = null;
       try {
@@ -151,6 +148,9 @@ final class ListeningChannel extends ServerSocketChannel implements PolledChanne
   }
 
   private @Nullable RdmaConnection accept(boolean wait, long nanos) throws IOException {
+    if (localAddress() == null) {
+      throw new NotYetBoundException();
+    }
     long start = Time.now();
     RdmaListener from = Objects.requireNonNull(listener);
     while (isOpen()) {

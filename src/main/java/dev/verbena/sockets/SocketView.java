@@ -11,6 +11,7 @@ import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NetworkChannel;
+import java.nio.channels.UnresolvedAddressException;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -42,11 +43,10 @@ final class SocketView extends SocketImpl {
     return timeout;
   }
 
-  /** Returns the exception of a socket whose channel is closed. */
-  static SocketException closed(ClosedChannelException e) {
-    SocketException closed = new SocketException("Socket is closed");
-    closed.initCause(e);
-    return closed;
+  /** Returns the exception of an address that is not resolved, or of another type. */
+  static SocketException unusable(IllegalArgumentException e) {
+    String what = e instanceof UnresolvedAddressException ? "Unresolved" : "Unsupported type of";
+    return new SocketException(what + " address", e);
   }
 
   void requireOpen() throws SocketException {
@@ -66,7 +66,7 @@ final class SocketView extends SocketImpl {
   private static SocketException ofOption(IOException e) {
     return switch (e) {
       case SocketException failed -> failed;
-      case ClosedChannelException closed -> closed(closed);
+      case ClosedChannelException closed -> new SocketException("Socket is closed", closed);
       default -> throw new AssertionError("an option fails with a SocketException", e);
     };
   }

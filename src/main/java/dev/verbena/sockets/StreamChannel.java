@@ -234,14 +234,14 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
       throws IOException {
     try (var _ = writeLock.hold()) {
       connection.requireConnected();
-      if (connection.isOutputShut()) {
-        throw new ClosedChannelException();
-      }
       boolean isBlocking = isBlocking();
       long count = UNAVAILABLE;
       try {
         if (isBlocking) {
           begin();
+        }
+        if (connection.isOutputShut()) {
+          throw new ClosedChannelException();
         }
         count =
             source != null
@@ -380,6 +380,7 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
     InetSocketAddress target = connection.target(address);
     try (var _ = readLock.hold();
         var _ = writeLock.hold()) {
+      connection.requireOpen(); // Before an interrupt or a close can be one during the call.
       return connect(target, nanos);
     }
   }
@@ -392,7 +393,6 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
       if (isConnected()) {
         return true;
       }
-      connection.requirePending();
       return connect(null, FOREVER);
     }
   }
@@ -406,7 +406,9 @@ final class StreamChannel extends RdmaSocketChannel implements SocketCalls {
         if (isBlocking) {
           begin();
         }
-        if (target != null) {
+        if (target == null) {
+          connection.requirePending();
+        } else {
           connection.beginConnect(target);
         }
         if (isBlocking) {

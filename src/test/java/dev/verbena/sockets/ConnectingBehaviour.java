@@ -8,8 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketAddress;
+import java.net.SocketException;
 import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.net.UnixDomainSocketAddress;
@@ -19,6 +24,7 @@ import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.IllegalBlockingModeException;
 import java.nio.channels.NoConnectionPendingException;
 import java.nio.channels.NotYetBoundException;
 import java.nio.channels.NotYetConnectedException;
@@ -28,12 +34,15 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.UnresolvedAddressException;
 import java.nio.channels.UnsupportedAddressTypeException;
+import java.nio.channels.spi.AbstractSelectableChannel;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /** How channels are connected, closed and interrupted, whichever the provider is. */
 abstract class ConnectingBehaviour extends StreamBehaviour {
@@ -326,6 +335,149 @@ abstract class ConnectingBehaviour extends StreamBehaviour {
     listener.close();
     assertThrows(ClosedChannelException.class, listener::accept);
     assertThrows(ClosedChannelException.class, () -> listener.bind(null));
+  }
+
+  /** Only a close during the call is an asynchronous one. The JDK before 25 is less exact. */
+  @Test
+  void callsOfClosedBlockingChannelsAreNotEndedAsynchronously() throws Exception {
+    SocketChannel closed = connected().client();
+    SocketChannel fresh = client();
+    ServerSocketChannel listener = listener();
+    InetSocketAddress address = (InetSocketAddress) listener.getLocalAddress();
+    ByteBuffer one = ByteBuffer.allocate(1);
+    closed.close();
+    fresh.close();
+    listener.close();
+    List<Executable> calls =
+        List.of(
+            () -> fresh.connect(address),
+            () -> closed.connect(address),
+            fresh::finishConnect,
+            closed::finishConnect,
+            () -> closed.read(one),
+            () -> closed.read(new ByteBuffer[] {one}),
+            () -> closed.write(one),
+            () -> closed.write(new ByteBuffer[] {one}),
+            listener::accept);
+    for (Executable call : calls) {
+      Exception e = assertThrows(ClosedChannelException.class, call);
+      if (!isTcp() || Runtime.version().feature() >= 25) {
+        assertEquals(ClosedChannelException.class, e.getClass());
+      }
+    }
+  }
+
+  /** Before any other state is looked at: the interrupt closes the channel. */
+  @Test
+  void interruptedThreadClosesChannelsOfAnyState() throws Exception {
+    SocketChannel fresh = client();
+    SocketChannel shut = connected().client();
+    shut.shutdownOutput();
+    SocketChannel connected = connected().client();
+    ServerSocketChannel unbound = closing(provider().openServerSocketChannel());
+    Map<AbstractSelectableChannel, Executable> calls =
+        Map.of(
+            fresh, fresh::finishConnect,
+            shut, () -> shut.write(ByteBuffer.allocate(1)),
+            connected, () -> connected.connect(connected.getRemoteAddress()),
+            unbound, unbound::accept);
+    calls.forEach(
+        (channel, call) -> {
+          Thread.currentThread().interrupt();
+          try {
+            assertThrows(ClosedByInterruptException.class, call);
+          } finally {
+            assertTrue(Thread.interrupted());
+          }
+          assertFalse(channel.isOpen());
+        });
+  }
+
+  /** {@link Socket} specifies that it stays connected; that of the JDK's channels does not. */
+  @Test
+  void socketOfAClosedChannelKeepsWhatItWas() throws Exception {
+    Pair pair = connected();
+    pair.client().shutdownInput();
+    for (SocketChannel channel : List.of(pair.client(), pair.server())) {
+      Socket socket = channel.socket();
+      InetSocketAddress local = (InetSocketAddress) channel.getLocalAddress();
+      InetSocketAddress remote = (InetSocketAddress) channel.getRemoteAddress();
+      channel.close();
+      assertEquals(!isOfJdk(socket), socket.isConnected());
+      assertTrue(socket.isBound() && socket.isClosed());
+      assertEquals(channel.equals(pair.client()), socket.isInputShutdown());
+      assertFalse(socket.isOutputShutdown());
+      assertEquals(
+          local.getPort(), ((InetSocketAddress) socket.getLocalSocketAddress()).getPort());
+      assertTrue(socket.getLocalAddress().isAnyLocalAddress());
+      assertEquals(local.getPort(), socket.getLocalPort());
+      assertEquals(remote.getPort(), socket.getPort());
+      assertEquals(remote.getAddress(), socket.getInetAddress());
+    }
+    Socket fresh = closing(provider().openSocketChannel()).socket();
+    fresh.close();
+    assertFalse(fresh.isConnected() || fresh.isBound() || fresh.isInputShutdown());
+    assertTrue(fresh.isClosed());
+    assertNull(fresh.getLocalSocketAddress());
+  }
+
+  private static boolean isOfJdk(Object object) {
+    return object.getClass().getModule().equals(Object.class.getModule());
+  }
+
+  /** As the JDK's, they do not convert what the channel throws. */
+  @Test
+  void socketsOfClosedChannelsThrowWhatTheirChannelsThrow() throws Exception {
+    Socket closed = connected().client().socket();
+    ServerSocket listener = listener().socket();
+    SocketAddress address = listener.getLocalSocketAddress();
+    closed.close();
+    listener.close();
+    List<Executable> calls =
+        List.of(
+            () -> closed.connect(address),
+            () -> closed.connect(address, 1000),
+            () -> closed.bind(null),
+            closed::shutdownInput,
+            closed::shutdownOutput,
+            () -> listener.bind(null),
+            listener::accept);
+    for (Executable call : calls) {
+      assertThrows(ClosedChannelException.class, call);
+    }
+    assertThrows(SocketException.class, closed::getInputStream);
+    assertThrows(SocketException.class, closed::getOutputStream);
+  }
+
+  @Test
+  void socketsReportAddressesAndStates() throws Exception {
+    Socket socket = closing(provider().openSocketChannel()).socket();
+    ServerSocket listener = closing(provider().openServerSocketChannel()).socket();
+    for (SocketAddress wrong :
+        List.of(
+            InetSocketAddress.createUnresolved("unknown.invalid", 1),
+            UnixDomainSocketAddress.of("/nowhere"))) {
+      assertThrows(SocketException.class, () -> socket.bind(wrong));
+      assertThrows(SocketException.class, () -> listener.bind(wrong));
+    }
+    assertThrows(
+        SocketException.class, () -> socket.connect(UnixDomainSocketAddress.of("/nowhere")));
+    assertThrows(SocketException.class, socket::shutdownInput);
+    assertThrows(SocketException.class, socket::shutdownOutput);
+    assertThrows(SocketException.class, socket::getInputStream);
+    assertThrows(SocketException.class, listener::accept);
+    assertFalse(socket.isClosed() || listener.isClosed());
+    Pair pair = connected();
+    Socket connected = pair.client().socket();
+    assertThrows(
+        SocketException.class, () -> connected.connect(connected.getRemoteSocketAddress()));
+    InputStream input = connected.getInputStream();
+    pair.client().configureBlocking(false);
+    assertEquals(0, input.read(new byte[1], 1, 0));
+    assertThrows(IllegalBlockingModeException.class, input::read);
+    assertThrows(
+        IllegalBlockingModeException.class,
+        () -> connected.connect(connected.getRemoteSocketAddress()));
   }
 
   // Closing and interrupting beside a waiting thread
