@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.io.EpollSet;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
+import java.nio.channels.CancelledKeyException;
 import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.IllegalSelectorException;
 import java.nio.channels.SelectableChannel;
@@ -102,7 +103,11 @@ final class EventSelector extends AbstractSelector {
     byNumber.put(key.number(), key);
     keys.add(key);
     polled.keys().add(key);
-    key.interestOps(operations);
+    try {
+      key.interestOps(operations);
+    } catch (CancelledKeyException e) {
+      // Another thread has found the key, and cancelled it: that one is returned.
+    }
     if (!isOpen()) {
       forget(key); // It was never selected: the sets are those of the thread that closes.
       throw new ClosedSelectorException();
@@ -132,7 +137,8 @@ final class EventSelector extends AbstractSelector {
     keys.remove(key);
     byNumber.remove(key.number());
     key.polled().keys().remove(key);
-    deregister((AbstractSelectionKey) key); // The key is invalid from here on.
+    deregister((AbstractSelectionKey) key);
+    key.cancel(); // That was without effect if the channel does not have the key yet.
     key.attach();
     key.polled().deregistered();
   }
