@@ -493,6 +493,7 @@ final class RdmaStream {
       state.shutInput();
       input.discard();
       protocol.advance();
+      pending.watch();
     }
     events.wake();
   }

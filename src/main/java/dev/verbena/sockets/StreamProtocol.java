@@ -242,9 +242,11 @@ final class StreamProtocol {
     }
   }
 
-  /** Returns whether something is to be sent, for which the stream waits. */
+  /** Returns whether events are awaited: to send something, to end, or to discard what comes. */
   boolean isPending() {
-    return state.isEnding() || (state.isConnected() && (output.isWaiting() || control.isPending()));
+    boolean isDiscarding = state.isInputShut() && !state.isInputEnded();
+    return state.isEnding()
+        || (state.isConnected() && (output.isWaiting() || control.isPending() || isDiscarding));
   }
 
   /**

@@ -227,6 +227,17 @@ abstract class StreamBehaviour extends SendBufferBehaviour {
     readFully(pair.server(), target);
   }
 
+  /** By events: the end that has shut its input calls nothing. The buffers of TCP have room. */
+  @Test
+  void writesToAShutInputGoOn() throws Exception {
+    Pair pair = connected();
+    pair.server().shutdownInput();
+    assertEquals(1 << 20, pair.client().write(ByteBuffer.allocateDirect(1 << 20)));
+    assertEquals(-1, pair.server().read(ByteBuffer.allocate(1)));
+    pair.server().write(ByteBuffer.wrap(random(10)));
+    readFully(pair.client(), ByteBuffer.allocate(10));
+  }
+
   @Test
   void shutdownInputEndsAWaitingRead() throws Exception {
     Pair pair = connected();
