@@ -77,7 +77,11 @@ final class MappedAreas implements AutoCloseable {
                         "the memory is not mapped: unmap takes what map was given"));
     all.remove(removed);
     untold.remove(removed);
-    removed.region.close();
+    try {
+      removed.region.close();
+    } catch (RdmaException e) {
+      throw Failures.of(e);
+    }
   }
 
   boolean hasUntold() {

@@ -8,6 +8,7 @@ import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
@@ -225,7 +226,9 @@ final class RdmaListener {
       established.clear();
     } finally {
       lock.unlock();
-      events.close();
     }
+    // As for connections: the channel is closed in any case, and with it its keys.
+    boolean _ = ServiceLoop.attempt(id::close);
+    boolean _ = ServiceLoop.attempt(events::close);
   }
 }

@@ -377,10 +377,14 @@ abstract class ConnectingBehaviour extends StreamBehaviour {
     ServerSocketChannel unbound = closing(provider().openServerSocketChannel());
     Map<AbstractSelectableChannel, Executable> calls =
         Map.of(
-            fresh, fresh::finishConnect,
-            shut, () -> shut.write(ByteBuffer.allocate(1)),
-            connected, () -> connected.connect(connected.getRemoteAddress()),
-            unbound, unbound::accept);
+            fresh,
+            fresh::finishConnect,
+            shut,
+            () -> shut.write(ByteBuffer.allocate(1)),
+            connected,
+            () -> connected.connect(connected.getRemoteAddress()),
+            unbound,
+            unbound::accept);
     calls.forEach(
         (channel, call) -> {
           Thread.currentThread().interrupt();
@@ -407,8 +411,7 @@ abstract class ConnectingBehaviour extends StreamBehaviour {
       assertTrue(socket.isBound() && socket.isClosed());
       assertEquals(channel.equals(pair.client()), socket.isInputShutdown());
       assertFalse(socket.isOutputShutdown());
-      assertEquals(
-          local.getPort(), ((InetSocketAddress) socket.getLocalSocketAddress()).getPort());
+      assertEquals(local.getPort(), ((InetSocketAddress) socket.getLocalSocketAddress()).getPort());
       assertTrue(socket.getLocalAddress().isAnyLocalAddress());
       assertEquals(local.getPort(), socket.getLocalPort());
       assertEquals(remote.getPort(), socket.getPort());

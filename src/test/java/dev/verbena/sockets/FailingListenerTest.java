@@ -1,6 +1,7 @@
 package dev.verbena.sockets;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
@@ -18,6 +19,8 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.SocketAddress;
 import java.net.SocketOption;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.spi.SelectorProvider;
@@ -88,6 +91,22 @@ class FailingListenerTest {
       Await.until(listener::toString, () -> listener.toString().endsWith("2 waiting"));
       var _ = network.faults().fail("rdma_reject", 1, Errno.ENOMEM);
       listener.close();
+    }
+    assertNothingIsOpen();
+  }
+
+  @Test
+  void listenerIsClosedWhoseIdentifierCannotBeDestroyed() throws Exception {
+    ServerSocketChannel listener = network.call(RDMA::openServerSocketChannel);
+    try (LoggedMessages log = new LoggedMessages("dev.verbena", Level.WARNING, "unexpected");
+        Selector selector = RDMA.openSelector()) {
+      network.call(() -> listener.bind(LOCAL));
+      listener.configureBlocking(false);
+      SelectionKey key = listener.register(selector, SelectionKey.OP_ACCEPT);
+      var _ = network.faults().fail("rdma_destroy_id", 1, Errno.EIO);
+      listener.close();
+      assertFalse(key.isValid());
+      assertEquals(1, log.all().size(), () -> log.all().toString());
     }
     assertNothingIsOpen();
   }

@@ -13,6 +13,8 @@ import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.LoggedMessages;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
@@ -68,7 +70,10 @@ class FailingStreamsTest {
     WAITING,
 
     /** Closes with data that it has not read. */
-    ABRUPT
+    ABRUPT,
+
+    /** Lets the peer write to its memory. */
+    MAPPING
   }
 
   /** What no channel may throw, and what threads end by. */
@@ -104,6 +109,7 @@ class FailingStreamsTest {
       network.addDevice("server", SERVER);
       network.addDevice("other", OTHER);
       listener = network.call(RDMA::openServerSocketChannel);
+      listener.setOption(RdmaSocketOptions.RDMA_IOMAPSIZE, 2);
       network.call(() -> listener.bind(new InetSocketAddress(SERVER, 0)));
       serving = ChannelBehaviour.inBackground(this::serve);
       polite = open(OTHER);
@@ -199,6 +205,7 @@ class FailingStreamsTest {
             channel.write(ByteBuffer.allocate(SIZE));
             requireData(channel.read(ByteBuffer.allocate(1)));
           }
+          case MAPPING -> liveMapping((RdmaSocketChannel) channel);
         }
       }
     }
@@ -209,6 +216,16 @@ class FailingStreamsTest {
       channel.shutdownOutput();
       channel.read(ByteBuffer.allocate(1));
       channel.shutdownInput();
+    }
+
+    private void liveMapping(RdmaSocketChannel channel) throws IOException {
+      MemorySegment first = Arena.ofAuto().allocate(SIZE);
+      MemorySegment second = Arena.ofAuto().allocate(SIZE);
+      channel.connect(listener.getLocalAddress());
+      channel.map(first, 0);
+      channel.map(second, SIZE);
+      exchange(channel);
+      channel.unmap(first);
     }
 
     private void liveWaiting(SocketChannel channel) throws IOException {
