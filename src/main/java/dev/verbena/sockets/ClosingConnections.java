@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import dev.verbena.internal.Departures;
 import dev.verbena.internal.time.Time;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -16,13 +17,7 @@ final class ClosingConnections {
   private static final Set<RdmaConnection> CLOSING = ConcurrentHashMap.newKeySet();
 
   static {
-    Thread atExit =
-        Thread.ofPlatform().name("verbena-exit").unstarted(ClosingConnections::awaitAll);
-    try {
-      Runtime.getRuntime().addShutdownHook(atExit);
-    } catch (IllegalStateException e) {
-      // The JVM is ending, and no connection was closed before. Then none is waited for.
-    }
+    Departures.waitFor(ClosingConnections::awaitAll);
   }
 
   private ClosingConnections() {}

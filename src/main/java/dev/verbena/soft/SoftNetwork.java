@@ -3,6 +3,7 @@ package dev.verbena.soft;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.verbena.internal.CurrentProvider;
+import dev.verbena.internal.Departures;
 import dev.verbena.internal.DeviceLists;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;

@@ -35,9 +35,8 @@ class OneClockTest {
       Map.of(
           "internal/jfr/FailedCompletionEvent.java: nanoTime()", "counts for the whole JVM",
           "internal/io/Poller.java: Thread.ofPlatform", "not started by a simulation",
-          "sockets/ClosingConnections.java: Thread.ofPlatform", "runs when the JVM ends",
           "sockets/ClosingConnections.java: , TimeUnit.NANOSECONDS)", "runs when the JVM ends",
-          "soft/Departures.java: new Thread(", "runs when the JVM ends",
+          "internal/Departures.java: new Thread(", "runs when the JVM ends",
           "soft/MonitorWaits.java: Thread.onSpinWait", "waits for a thread of the JVM",
           "soft/MonitorWaits.java: parkNanos", "waits for a thread of the JVM",
           "internal/mlx5/SpinLock.java: Thread.onSpinWait", "holds a lock of libmlx5, for a store",
