@@ -191,7 +191,7 @@ final class RdmaStream {
         boolean _ = protocol.process();
       }
       count = Math.min(input.available(), buffer.remaining());
-      if (count == 0 || state.isReleased()) {
+      if (count == 0 || state.isReleased() || state.isClosing()) { // The close counts as unread.
         if (!buffer.hasRemaining()) {
           return 0;
         }
@@ -501,11 +501,13 @@ final class RdmaStream {
   /** Tells the peer that no data follows, after those that wait. */
   void shutOutput() {
     try (var _ = lock.hold()) {
-      state.shutOutput();
-      control.setPending(
-          state.isInputEnded() ? RsocketMessage.DISCONNECT : RsocketMessage.SHUTDOWN);
-      boolean _ = protocol.process();
-      pending.watch();
+      if (!state.isClosing()) { // Then data may have been dropped.
+        state.shutOutput();
+        control.setPending(
+            state.isInputEnded() ? RsocketMessage.DISCONNECT : RsocketMessage.SHUTDOWN);
+        boolean _ = protocol.process();
+        pending.watch();
+      }
     }
     events.wake();
   }
