@@ -207,6 +207,23 @@ class CmFaultsTest {
   }
 
   @Test
+  void anRtuThatIsLostAfterALateReplyIsAskedForSoon() throws Exception {
+    ConnectionId client = client(listener(PortSpace.TCP, 1));
+    client.connect();
+    ConnectionId server = next(passive, EventType.CONNECT_REQUEST).id();
+    var _ = server.queues().createQueuePair(SMALL);
+    server.accept();
+    Await.pass(Duration.ofMillis(400), "the reply has come again, and is answered by an MRA");
+    network.faults().loss(1);
+    assertSame(client, next(active, EventType.ESTABLISHED).id());
+    network.faults().loss(0);
+    ConnectionEvent event = passive.poll(Duration.ofSeconds(60)); // It took 69.
+    assertNotNull(event, "the reply does not come again");
+    assertEquals(EventType.ESTABLISHED, event.type());
+    assertSame(server, event.id());
+  }
+
+  @Test
   void anIdentifierWhoseDomainCannotBeAllocatedIsClosed() {
     network.faults().fail("ibv_alloc_pd", 1, Errno.ENOMEM);
     ConnectionId id = passive.createId(PortSpace.TCP);

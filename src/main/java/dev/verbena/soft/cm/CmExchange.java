@@ -307,7 +307,7 @@ public final class CmExchange {
     if (state == State.ESTABLISHED) {
       send(new Rtu(id, peerId));
     } else if (state == State.REP_RECEIVED) {
-      send(new Mra(id, peerId, ABOUT_REP, CmTimers.SERVICE));
+      send(new Mra(id, peerId, ABOUT_REP, CmTimers.CONFIRMATION));
     } else if (state == State.REQ_SENT) {
       timer.stop();
       peerId = rep.id();

@@ -29,6 +29,9 @@ record CmTimers(int response, int ack) {
   /** How long a program may take to answer a request, after an MRA: 69 s. */
   static final int SERVICE = 24;
 
+  /** How long it may take to confirm a reply, after an MRA: 4.3 s. The RTU may be lost then. */
+  static final int CONFIRMATION = 20;
+
   /** The time until a message is sent again to a peer that has asked for one. */
   static int response(int asked) {
     return Math.clamp(asked, LOCAL.response, MAX_RESPONSE);
