@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * address and listens ({@code rdma_listen}).
  *
  * <p>{@link #open(InetSocketAddress)} creates it. {@link #take()} returns each request as an {@link
- * Endpoint}, to be accepted or rejected:
+ * Endpoint}, to be accepted or rejected; {@code Connection.accept(Listener)} does all of it:
  *
  * {@snippet :
  * try (Listener listener = Listener.open(new InetSocketAddress("::", 7471));

@@ -191,7 +191,7 @@ final class RdmaStream {
         boolean _ = protocol.process();
       }
       count = Math.min(input.available(), buffer.remaining());
-      if (count == 0 || state.isReleased() || state.isClosing()) { // The close counts as unread.
+      if (count == 0 || state.isReleased() || state.isClosing()) { // A close takes it for unread.
         if (!buffer.hasRemaining()) {
           return 0;
         }
@@ -501,7 +501,7 @@ final class RdmaStream {
   /** Tells the peer that no data follows, after those that wait. */
   void shutOutput() {
     try (var _ = lock.hold()) {
-      if (!state.isClosing()) { // Then data may have been dropped.
+      if (!state.isClosing()) { // A close may have dropped data.
         state.shutOutput();
         control.setPending(
             state.isInputEnded() ? RsocketMessage.DISCONNECT : RsocketMessage.SHUTDOWN);
