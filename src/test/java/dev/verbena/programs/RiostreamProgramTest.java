@@ -43,7 +43,7 @@ class RiostreamProgramTest {
   @Needs(PEERS)
   void talksToRiostreamOfCOverFaultyNetworks() throws Exception {
     for (String fault : Netem.FAULTS) {
-      Netem.under(fault, () -> new StreamRuns("riostream").javaTalksToC());
+      Netem.underFromB(fault, () -> new StreamRuns("riostream").javaTalksToC());
       Netem.under(fault, () -> new StreamRuns("riostream").cTalksToJava());
     }
   }

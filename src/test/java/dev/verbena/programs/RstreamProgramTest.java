@@ -46,7 +46,7 @@ class RstreamProgramTest {
   @Needs(PEERS)
   void talksToRstreamOfCOverFaultyNetworks() throws Exception {
     for (String fault : Netem.FAULTS) {
-      Netem.under(fault, () -> new StreamRuns("rstream").javaTalksToC());
+      Netem.underFromB(fault, () -> new StreamRuns("rstream").javaTalksToC());
       Netem.under(fault, () -> new StreamRuns("rstream").cTalksToJava());
     }
   }
