@@ -1,6 +1,8 @@
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import dev.verbena.messages.Answer;
 import dev.verbena.messages.ConnectionSettings;
+import dev.verbena.messages.Request;
 import dev.verbena.messages.RequestClient;
 import dev.verbena.messages.RequestServer;
 import java.lang.foreign.MemorySegment;
@@ -21,9 +23,8 @@ public class RequestResponse {
 
   public static void main(String[] args) throws Exception {
     InetSocketAddress local = new InetSocketAddress(args[0], 0);
-    Thread serving;
-    try (RequestServer server = RequestServer.open(local, SETTINGS, 100, RequestResponse::answer)) {
-      serving = Thread.ofPlatform().start(() -> run(server));
+    try (RequestServer server =
+        RequestServer.builder(local, RequestResponse::handle).settings(SETTINGS).open().start()) {
       InetSocketAddress address = new InetSocketAddress(args[0], server.port());
       try (RequestClient client = RequestClient.connect(address, SETTINGS)) {
         System.out.println(new String(client.call("one".getBytes(UTF_8), SOON), UTF_8));
@@ -31,24 +32,32 @@ public class RequestResponse {
         CompletableFuture<byte[]> three = client.submit("three".getBytes(UTF_8), SOON);
         System.out.println(new String(three.get(), UTF_8));
         System.out.println(new String(two.get(), UTF_8));
+        client.submit(MemorySegment.ofArray("four".getBytes(UTF_8)), SOON, new Printing());
+        while (!Printing.isDone) {
+          client.poll(SOON);
+        }
       }
     }
-    serving.join();
   }
 
-  /** Writes the answer, and returns its length. */
-  private static int answer(MemorySegment request, MemorySegment answer) {
-    byte[] text = request.toArray(ValueLayout.JAVA_BYTE);
-    byte[] upper = new String(text, UTF_8).toUpperCase().getBytes(UTF_8);
-    MemorySegment.copy(upper, 0, answer, ValueLayout.JAVA_BYTE, 0, upper.length);
-    return upper.length;
-  }
+  /** Is called by poll, or by a thread of the client. */
+  private static final class Printing implements RequestClient.Callback {
+    private static volatile boolean isDone;
 
-  private static void run(RequestServer server) {
-    try {
-      server.run(); // until the server is closed
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+    @Override
+    public void answered(Answer answer) {
+      System.out.println(new String(answer.bytes().toArray(ValueLayout.JAVA_BYTE), UTF_8));
+      isDone = true;
     }
+
+    @Override
+    public void failed(RuntimeException reason) {
+      throw reason;
+    }
+  }
+
+  private static void handle(Request request) {
+    String text = new String(request.bytes().toArray(ValueLayout.JAVA_BYTE), UTF_8);
+    request.answer(MemorySegment.ofArray(text.toUpperCase().getBytes(UTF_8)));
   }
 }

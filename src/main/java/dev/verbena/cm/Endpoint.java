@@ -509,6 +509,17 @@ public final class Endpoint implements AutoCloseable {
     return end();
   }
 
+  /**
+   * Runs an action when the connection has ended, or this endpoint is closed, in the thread that
+   * reads the events of many endpoints; at once if it has ended.
+   *
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing"}) // Not for programs.
+  public void whenEnded(Runnable action, Inside caller) {
+    events.whenOver(action);
+  }
+
   /** Disconnects, and closes the identifier with its queues. */
   @Override
   public void close() {

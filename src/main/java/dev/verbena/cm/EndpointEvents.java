@@ -12,6 +12,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -50,8 +51,24 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
   volatile @Nullable ConnectionEvent end;
   final CountDownLatch over = new CountDownLatch(1);
 
+  /** What runs when no connection is to be expected any more; null once it has run. */
+  private final AtomicReference<@Nullable Runnable> action = new AtomicReference<>();
+
   EndpointEvents(ConnectionId id) {
     this.id = id;
+  }
+
+  /** Runs an action at the end. */
+  void whenOver(Runnable one) {
+    action.set(one);
+    runIfOver();
+  }
+
+  private void runIfOver() {
+    Runnable one = over.getCount() == 0 ? action.getAndSet(null) : null;
+    if (one != null) {
+      one.run();
+    }
   }
 
   /** Returns the events of a multicast join from now on. */
@@ -77,9 +94,11 @@ final class EndpointEvents implements Consumer<Optional<ConnectionEvent>> {
               end = e;
               over.countDown();
               end(e.type());
+              runIfOver();
             });
     if (event.isEmpty()) {
       over.countDown();
+      runIfOver();
       joining.values().forEach(join -> join.add(event));
       received.add(event);
     } else if (OF_GROUPS.contains(event.get().type())) {

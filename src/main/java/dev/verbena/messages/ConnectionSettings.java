@@ -25,6 +25,9 @@ import org.jspecify.annotations.Nullable;
  * }
  */
 public final class ConnectionSettings {
+  /** How long to wait between attempts to connect: at first, and after twice as long each time. */
+  record Reconnect(Duration first, Duration most) {}
+
   /** The values of settings; not changed once they belong to settings. */
   private static final class Values implements Cloneable {
     private int messageSize = 4096;
@@ -41,6 +44,9 @@ public final class ConnectionSettings {
     private @Nullable Duration keepAlive;
     private Duration answer = Duration.ZERO;
     private Duration spin = Duration.ZERO;
+    private long copies = 1 << 26;
+    private @Nullable Reconnect reconnect;
+    private boolean repeats;
 
     Values copy() {
       try {
@@ -227,6 +233,44 @@ public final class ConnectionSettings {
     return with(v -> v.spin = time);
   }
 
+  /**
+   * {@return these settings with another amount of registered memory for requests and answers that
+   * are larger than a message, and are copied} A {@link RequestClient} has as much, and a {@link
+   * RequestServer} twice as much: for requests and for answers. The default is 64 MiB; it is
+   * allocated when it is used.
+   *
+   * @param bytes the number of bytes, of which a value takes the next power of two
+   */
+  public ConnectionSettings withCopies(long bytes) {
+    return with(v -> v.copies = Ranges.positive(bytes, "memory for copies"));
+  }
+
+  /**
+   * {@return these settings for a {@link RequestClient} that connects again} When the connection
+   * has ended, the next call connects, as often as its timeout permits, whatever the reason of a
+   * failed attempt. Calls under way fail, by an exception that is {@linkplain
+   * dev.verbena.RdmaException#isTransient transient}.
+   *
+   * @param first the time between the first two attempts, which is doubled each time
+   * @param most the maximum time between two attempts
+   */
+  public ConnectionSettings withReconnect(Duration first, Duration most) {
+    if (!first.isPositive() || most.compareTo(first) < 0) {
+      throw new IllegalArgumentException(
+          "times between attempts to connect must be positive and rise: " + first + ", " + most);
+    }
+    return with(v -> v.reconnect = new Reconnect(first, most));
+  }
+
+  /**
+   * {@return these settings for a {@link RequestClient} whose calls are sent again over the next
+   * connection, if the one that they were sent over has ended} The server may execute such a call
+   * twice: all calls of the client must be idempotent.
+   */
+  public ConnectionSettings withRepeats() {
+    return with(v -> v.repeats = true);
+  }
+
   /** {@return the maximum size of a message in bytes} */
   public int messageSize() {
     return values.messageSize;
@@ -287,9 +331,22 @@ public final class ConnectionSettings {
     return Optional.ofNullable(values.keepAlive);
   }
 
+  /** {@return the bytes of registered memory for copies of large requests and answers} */
+  public long copies() {
+    return values.copies;
+  }
+
   /** {@return how long a client or server of requests polls before it waits for an event} */
   public Duration spin() {
     return values.spin;
+  }
+
+  Optional<Reconnect> reconnect() {
+    return Optional.ofNullable(values.reconnect);
+  }
+
+  boolean repeats() {
+    return values.repeats;
   }
 
   /** Sets the options of an identifier of the active side, which has no address yet. */

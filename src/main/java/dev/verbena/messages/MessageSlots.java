@@ -3,6 +3,7 @@ package dev.verbena.messages;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.ReceiveList;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -21,6 +22,16 @@ final class MessageSlots {
     this.size = size;
     this.stride = (size + 7L) & -8L;
     this.region = domain.allocateMemory(stride * count + Long.BYTES, AccessFlag.LOCAL_WRITE);
+  }
+
+  /** Returns a receive request for each message, whose id is its number. */
+  ReceiveList receives() {
+    ReceiveList receives = new ReceiveList(count, 1);
+    for (int i = 0; i < count; i++) {
+      receives.id(i, i);
+      receives.local(i, region, offset(i), stride);
+    }
+    return receives;
   }
 
   MemoryRegion region() {

@@ -110,7 +110,8 @@ final class Outbox {
 
   /** Writes zero bytes, which needs no memory of the peer. */
   void writeNothing() {
-    SendList nothing = RequestFrame.emptyWrite(0);
+    SendList nothing = new SendList(1, 1);
+    nothing.write(0).remote(0, 0).signaled();
     post(() -> transfers.post(nothing) == 1);
   }
 

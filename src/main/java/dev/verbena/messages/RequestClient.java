@@ -4,27 +4,21 @@ import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.Endpoint;
-import dev.verbena.internal.Deadline;
-import dev.verbena.internal.Inside;
-import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.LeakReport;
+import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
-import dev.verbena.internal.time.Uninterrupted;
-import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -39,100 +33,101 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>Limit.</b> {@link ConnectionSettings#withSends} limits the requests under way. Both ends
  * have receive requests for all of them, so that no message waits for one (RNR). A call waits while
- * the limit is reached. A request whose deadline passed, or that was cancelled, counts until its
- * late answer arrives, which is dropped.
+ * the limit is reached. A request whose time is over, or that was cancelled, counts until the
+ * server has answered it, or has given it up, which it does at the same time.
+ *
+ * <p><b>Large values.</b> The bytes of a request that is larger than a message are read by the
+ * server (RDMA read), those of a large answer are written by it (RDMA write). A {@link
+ * MemoryRegion} of the caller is not copied; other memory is copied to registered memory of the
+ * client, of which there is {@link ConnectionSettings#withCopies as much as the settings say}.
  *
  * <p><b>Threads.</b> Any thread may call any method. One of the threads that wait reads the
- * completions for all; for {@link #submit} a virtual thread reads them.
+ * completions for all; for callbacks and futures a virtual thread reads them, or a thread that
+ * calls {@link #poll}.
  *
- * <p><b>Allocation.</b> {@link #call(MemorySegment, MemorySegment, Duration)} allocates nothing on
- * the Java heap while it polls: see {@link ConnectionSettings#withSpin}. A wait for a completion
- * event, for a free place or for a lock that another thread holds allocates small objects. With
- * software devices, a thread that polls does the work of the other end, too.
+ * <p><b>Allocation.</b> {@link #call(MemorySegment, MemorySegment, Duration)} and {@link
+ * #submit(MemorySegment, Duration, Callback)} allocate nothing on the Java heap while completions
+ * are polled: see {@link ConnectionSettings#withSpin}. A wait for a completion event, for a free
+ * place or for a lock that another thread holds allocates small objects. With software devices, a
+ * thread that polls does the work of the other end, too.
  *
  * <p><b>End.</b> When the connection ends, all requests under way and all later ones fail with its
- * reason: a {@link ConnectionException}, or a {@link WorkRequestException}. A call whose handler
- * failed throws {@link RequestFailedException}.
+ * reason: a {@link ConnectionException}, or a {@link WorkRequestException}. With {@link
+ * ConnectionSettings#withReconnect} the next call connects again, and with {@link
+ * ConnectionSettings#withRepeats} those under way are sent again, but for those with callbacks. A
+ * call whose handler failed throws {@link RequestFailedException}.
  */
 public final class RequestClient implements AutoCloseable {
-  private static final long SLICE_NANOS = 20_000_000;
-  private static final Duration SLICE = Duration.ofNanos(SLICE_NANOS);
-  private static final Duration CLOSING_TIME = Duration.ofSeconds(5);
+  /**
+   * Receives the answer of a request. Its methods are called by a thread that reads completions for
+   * others, too: they may submit a further request, and must not wait.
+   */
+  public interface Callback {
+    /**
+     * The request was answered.
+     *
+     * @param answer the answer, valid until this method returns
+     */
+    void answered(Answer answer);
 
-  /** The id of a keep-alive. */
-  private static final long PROBE = 1L << 33;
+    /**
+     * The request was not answered; called instead of {@link #answered}.
+     *
+     * @param reason what a {@linkplain #call(byte[], Duration) call} would throw
+     */
+    void failed(RuntimeException reason);
+  }
 
-  private final Endpoint endpoint;
-  private final int limit;
-  private final int messageSize;
-  private final ClientQueues queues;
-  private final Completions completions;
-  private final RequestSlot[] slots;
-  private final int[] free;
-  private int freeCount;
-  private final ScopedLock lock = new ScopedLock();
-  private final Condition freed = lock.newCondition();
-
-  /** Held by the thread that reads completions. */
-  private final ScopedLock reading = new ScopedLock();
-
-  /** How many requests completed; changes under the lock. */
-  private volatile long completed;
-
-  /** Whether a keep-alive is outstanding; guarded by the lock. */
-  private boolean isProbed;
-
-  /** The sends that have not completed; guarded by the lock. */
-  private int sending;
-
-  private final AtomicInteger submitted = new AtomicInteger();
+  private final InetSocketAddress server;
+  private final ConnectionSettings settings;
   private final LeakReport leak;
-  private final ClientEnd end;
-  private @Nullable KeepAlive keepAlive;
 
-  private RequestClient(Endpoint endpoint, ConnectionSettings settings)
+  /** Held by the thread that connects. */
+  private final ScopedLock connecting = new ScopedLock();
+
+  // Change under the lock.
+
+  private volatile ClientMemory memory;
+  private volatile ClientLink link;
+  private volatile boolean isClosed;
+
+  /** How long to wait before connecting again, and until when. */
+  private long pause;
+
+  private long pausedUntil;
+
+  /** Why the last attempt failed; null if it did not. */
+  private volatile @Nullable RdmaException pausedBy;
+
+  private RequestClient(InetSocketAddress server, ConnectionSettings settings)
       throws InterruptedException {
-    this.endpoint = endpoint;
-    int most = settings.sends();
-    queues = new ClientQueues(endpoint, settings);
-    completions = new Completions(Math.min(16, 2 * most));
-    slots = new RequestSlot[most];
-    free = new int[most];
-    for (int i = 0; i < most; i++) {
-      slots[i] = new RequestSlot(i);
-    }
-    RequestFrame.Terms terms =
-        new RequestFrame.Terms(most, settings.messageSize())
-            .agreed(
-                endpoint
-                    .connect(
-                        settings.parameters(),
-                        new RequestFrame.Terms(most, settings.messageSize()).toBytes(),
-                        settings.timeout())
-                    .privateData());
-    if (terms == null) {
-      throw new IllegalStateException("the peer of " + endpoint + " is not a RequestServer");
-    }
-    limit = terms.limit();
-    messageSize = terms.messageSize();
-    for (int i = 0; i < limit; i++) {
-      free[freeCount++] = i;
-    }
-    end = new ClientEnd(toString(), endpoint);
+    this.server = server;
+    this.settings = settings;
+    link = settings.resolve(server).establish(this::connect);
     leak = new LeakReport(toString());
     leak.watch(this);
-    settings
-        .keepAlive()
-        .ifPresent(
-            interval -> {
-              Duration atMost = interval.plus(settings.keepAliveAnswer());
-              keepAlive =
-                  KeepAlive.start(
-                      toString(),
-                      interval,
-                      () -> completed,
-                      silent -> requireAnswer(silent, atMost));
-            });
+  }
+
+  /** Connects an endpoint, with the domain of the connection before if that has its device. */
+  private ClientLink connect(Endpoint endpoint) throws InterruptedException {
+    ClientMemory before = memory;
+    ClientMemory used =
+        before != null && before.fits(endpoint)
+            ? before
+            : new ClientMemory(endpoint, settings.copies());
+    try {
+      ClientLink made = new ClientLink(endpoint, used, settings);
+      memory = used;
+      if (before != null && used != before) {
+        boolean _ = ServiceLoop.attempt(before::close);
+      }
+      return made;
+    } catch (Throwable t) {
+      if (used != before) {
+        AfterFailure.close(t, () -> AfterFailure.closeAll(endpoint::close, used::close));
+      }
+      throw t;
+    }
   }
 
   /**
@@ -161,45 +156,55 @@ public final class RequestClient implements AutoCloseable {
    */
   public static RequestClient connect(InetSocketAddress server, ConnectionSettings settings)
       throws InterruptedException {
-    return settings.resolve(server).establish(endpoint -> new RequestClient(endpoint, settings));
+    return new RequestClient(server, settings);
   }
 
   /** {@return the maximum number of requests under way: the smaller limit of both ends} */
   public int limit() {
-    return limit;
-  }
-
-  /** {@return the maximum size of a request and of an answer, in bytes} */
-  public int messageSize() {
-    return messageSize;
+    return link.terms().limit();
   }
 
   /**
-   * {@return the protection domain of the connection, to register memory for {@link
-   * #call(MemoryRegion, long, long, MemorySegment, Duration) large requests}}
+   * {@return the maximum size of a request and of an answer that is a message, in bytes: larger
+   * ones are read and written by the server}
    */
+  public int messageSize() {
+    return link.terms().messageSize();
+  }
+
+  /** {@return the protection domain of the connection, to register memory for large values} */
   public ProtectionDomain domain() {
-    return endpoint.id().domain();
+    return memory.domain();
   }
 
   /**
-   * Sends a request, and waits for its answer.
+   * Sends a request, and waits for its answer, of at most {@link #messageSize} bytes.
    *
-   * @param request the bytes, at most {@link #messageSize}
+   * @param request the bytes
    * @param timeout the maximum time to wait
    * @return the answer
-   * @throws RequestFailedException if the server's handler failed
+   * @throws RequestFailedException if the server's handler failed, or the server refused the
+   *     request
    * @throws RdmaTimeoutException if the timeout expires; the server may have processed the request
    * @throws ConnectionException if the connection has ended
    * @throws WorkRequestException if the connection has failed
    * @throws InterruptedException if the thread is interrupted
    */
   public byte[] call(byte[] request, Duration timeout) throws InterruptedException {
-    RequestSlot slot = exchange(bytes(request), null, timeout);
-    try {
-      return queues.answer(slot);
-    } finally {
-      release(slot);
+    MemorySegment bytes = bytes(request);
+    for (long start = Time.now(); ; ) {
+      ClientLink used = link(start, timeout);
+      try {
+        CallSlot slot = used.take(bytes, 0, start, timeout);
+        Answer answer = used.exchange(slot, bytes, start);
+        try {
+          return answer.bytes().toArray(ValueLayout.JAVA_BYTE);
+        } finally {
+          used.end(slot);
+        }
+      } catch (RdmaException e) {
+        requireRepeated(e, used);
+      }
     }
   }
 
@@ -207,7 +212,7 @@ public final class RequestClient implements AutoCloseable {
    * Sends a request, and waits for its answer; allocates nothing while it {@linkplain
    * ConnectionSettings#withSpin polls}.
    *
-   * @param request the bytes, at most {@link #messageSize}
+   * @param request the bytes
    * @param answer memory for the answer
    * @param timeout the maximum time to wait
    * @return the length of the answer in bytes
@@ -215,14 +220,21 @@ public final class RequestClient implements AutoCloseable {
    * @throws RdmaException as {@link #call(byte[], Duration)}
    * @throws InterruptedException if the thread is interrupted
    */
-  public int call(MemorySegment request, MemorySegment answer, Duration timeout)
+  public long call(MemorySegment request, MemorySegment answer, Duration timeout)
       throws InterruptedException {
-    return take(exchange(request, null, timeout), answer);
+    for (long start = Time.now(); ; ) {
+      ClientLink used = link(start, timeout);
+      try {
+        CallSlot slot = used.take(request, answer.byteSize(), start, timeout);
+        return exchange(used, slot, request, answer, start);
+      } catch (RdmaException e) {
+        requireRepeated(e, used);
+      }
+    }
   }
 
   /**
-   * Sends a request of any size, which the server reads from registered memory (RDMA read), and
-   * waits for its answer.
+   * Sends a request that the server reads from registered memory, and waits for its answer.
    *
    * @param region the region of the request, of {@link #domain}, with {@code REMOTE_READ}
    * @param offset the offset of the request in the region
@@ -237,22 +249,86 @@ public final class RequestClient implements AutoCloseable {
    * @throws RdmaException as {@link #call(byte[], Duration)}
    * @throws InterruptedException if the thread is interrupted
    */
-  public int call(
+  public long call(
       MemoryRegion region, long offset, long length, MemorySegment answer, Duration timeout)
       throws InterruptedException {
-    long address = RemoteMemory.of(region).addressOf(offset, length);
-    if (!region.domain().isOneWith(domain())) {
-      throw new IllegalArgumentException(region + " is of another protection domain than " + this);
+    for (long start = Time.now(); ; ) {
+      ClientLink used = link(start, timeout);
+      try {
+        RemoteMemory large = described(region, offset, length);
+        CallSlot slot = used.take(MemorySegment.NULL, answer.byteSize(), start, timeout);
+        slot.large = large;
+        return exchange(used, slot, MemorySegment.NULL, answer, start);
+      } catch (RdmaException e) {
+        requireRepeated(e, used);
+      }
     }
-    RemoteMemory large = RemoteMemory.at(address, length, region.rkey());
-    return take(exchange(MemorySegment.NULL, large, timeout), answer);
   }
 
   /**
-   * Sends a request, and returns a future of its answer. Waits only while the limit of requests
-   * under way is reached.
+   * Sends a request, and waits for its answer, which the server writes to registered memory.
    *
-   * @param request the bytes, at most {@link #messageSize}; they are copied
+   * @param request the bytes
+   * @param region the region for the answer, of {@link #domain}, with {@code LOCAL_WRITE} and
+   *     {@code REMOTE_WRITE}
+   * @param offset the offset of the answer in the region
+   * @param room the maximum length of the answer in bytes
+   * @param timeout the maximum time to wait; if it expires, the server may still write to the
+   *     region
+   * @return the length of the answer in bytes
+   * @throws IndexOutOfBoundsException if the memory is not inside the region
+   * @throws IllegalArgumentException if the region is of another protection domain
+   * @throws RequestFailedException also if the answer is longer than its memory
+   * @throws RdmaException as {@link #call(byte[], Duration)}
+   * @throws InterruptedException if the thread is interrupted
+   */
+  public long call(
+      MemorySegment request, MemoryRegion region, long offset, long room, Duration timeout)
+      throws InterruptedException {
+    for (long start = Time.now(); ; ) {
+      ClientLink used = link(start, timeout);
+      try {
+        RemoteMemory described = described(region, offset, room);
+        CallSlot slot = used.take(request, 0, start, timeout);
+        slot.room = described;
+        slot.answer.expect(timeout, region, offset, room, false);
+        return exchange(used, slot, request, null, start);
+      } catch (RdmaException e) {
+        requireRepeated(e, used);
+      }
+    }
+  }
+
+  /**
+   * Sends a request, and returns. Waits only while the limit of requests under way is reached; in a
+   * callback it throws {@link IllegalStateException} instead.
+   *
+   * @param request the bytes, which are copied
+   * @param timeout the maximum time until the answer
+   * @param callback receives the answer, of at most {@link #messageSize} bytes, unless this method
+   *     throws
+   * @throws RdmaTimeoutException if the limit is reached until the timeout expires
+   * @throws ConnectionException if the connection has ended
+   * @throws WorkRequestException if the connection has failed
+   * @throws InterruptedException if the thread is interrupted
+   */
+  public void submit(MemorySegment request, Duration timeout, Callback callback)
+      throws InterruptedException {
+    Objects.requireNonNull(callback, "callback");
+    long start = Time.now();
+    ClientLink used = link(start, timeout);
+    if (callback instanceof FutureAnswer future) {
+      future.used = used;
+    }
+    CallSlot slot = used.take(request, 0, start, timeout);
+    used.send(slot, request, start, callback);
+  }
+
+  /**
+   * Sends a request, and returns a future of its answer, as {@link #submit(MemorySegment, Duration,
+   * Callback)} does.
+   *
+   * @param request the bytes, which are copied
    * @param timeout the maximum time until the answer; then the future completes with {@link
    *     RdmaTimeoutException}
    * @return a future, which completes in a virtual thread; cancelling it drops the answer
@@ -263,404 +339,169 @@ public final class RequestClient implements AutoCloseable {
    */
   public CompletableFuture<byte[]> submit(byte[] request, Duration timeout)
       throws InterruptedException {
-    MemorySegment bytes = bytes(request);
-    requireFit(bytes);
-    long start = Time.now();
-    RequestSlot slot = acquire(start, timeout);
-    CompletableFuture<byte[]> future = new CompletableFuture<>();
-    slot.deadline = start + nanos(timeout);
-    slot.timeout = timeout;
-    send(slot, bytes, null, null, future);
-    if (submitted.getAndIncrement() == 0) {
-      Thread.ofVirtual().name("answers of " + this).start(this::readForFutures);
-    }
+    FutureAnswer future = new FutureAnswer(bytes(request), timeout);
+    submit(future.request, timeout, future);
     return future;
+  }
+
+  /** The thread that reads does not run the dependents of a future. */
+  private final class FutureAnswer extends CompletableFuture<byte[]> implements Callback {
+    private final MemorySegment request;
+    private final Duration timeout;
+    private final long start = Time.now();
+    private volatile ClientLink used = link;
+
+    FutureAnswer(MemorySegment request, Duration timeout) {
+      this.request = request;
+      this.timeout = timeout;
+    }
+
+    @Override
+    public void answered(Answer answer) {
+      byte[] bytes = answer.bytes().toArray(ValueLayout.JAVA_BYTE);
+      Thread _ = Thread.ofVirtual().start(() -> complete(bytes));
+    }
+
+    @Override
+    public void failed(RuntimeException reason) {
+      Thread _ = Thread.ofVirtual().start(() -> repeatOrEnd(reason));
+    }
+
+    private void repeatOrEnd(RuntimeException reason) {
+      try {
+        if (!(reason instanceof RdmaException e)) {
+          throw reason;
+        }
+        requireRepeated(e, used);
+        submit(request, timeout.minusNanos(Time.now() - start), this);
+      } catch (Throwable t) {
+        boolean _ = completeExceptionally(t);
+      }
+    }
+  }
+
+  /**
+   * Reads the completions that have arrived, or waits for one, and calls the callbacks. A program
+   * with a loop of its own calls this instead of leaving it to a virtual thread.
+   *
+   * @param timeout the maximum time to wait; zero to return at once
+   * @throws InterruptedException if the thread is interrupted
+   * @throws ConnectionException if the connection has ended
+   * @throws WorkRequestException if the connection has failed
+   */
+  public void poll(Duration timeout) throws InterruptedException {
+    link.poll(ClientCalls.nanos(timeout));
   }
 
   private static MemorySegment bytes(byte[] request) {
     return MemorySegment.ofArray(Objects.requireNonNull(request, "request"));
   }
 
-  private void requireFit(MemorySegment request) {
-    if (request.byteSize() > messageSize) {
-      throw new IllegalArgumentException(
-          "request of %d bytes exceeds the maximum message size of %s: %d; a larger one is sent as a memory region"
-              .formatted(request.byteSize(), this, messageSize));
+  /** Describes memory of the caller. */
+  private RemoteMemory described(MemoryRegion region, long offset, long length) {
+    long address = RemoteMemory.of(region).addressOf(offset, length);
+    if (!region.domain().isOneWith(domain())) {
+      throw new IllegalArgumentException(region + " is of another protection domain than " + this);
     }
+    return RemoteMemory.at(address, length, region.rkey());
   }
 
-  private static long nanos(Duration timeout) {
-    return Math.clamp(TimeUnit.NANOSECONDS.convert(timeout), 0, Long.MAX_VALUE / 2);
-  }
-
-  /** Sends a request, and returns its slot with the answer, to be released. */
-  private RequestSlot exchange(
-      MemorySegment request, @Nullable RemoteMemory large, Duration timeout)
-      throws InterruptedException {
-    requireFit(request);
-    long start = Time.now();
-    RequestSlot slot = acquire(start, timeout);
-    send(slot, request, large, Thread.currentThread(), null);
-    try {
-      await(slot, start, timeout);
-      return slot;
-    } catch (Throwable t) {
-      abandon(slot);
-      throw t;
-    }
-  }
-
-  /** Takes a free slot, after waiting for one. */
-  private RequestSlot acquire(long start, Duration timeout) throws InterruptedException {
-    long nanos = nanos(timeout);
-    long left = Math.max(1, nanos); // Late answers may be there, unread: looks once in any case.
-    while (true) {
-      end.requireNone();
-      try (var _ = lock.hold()) {
-        if (freeCount > 0) {
-          return slots[free[--freeCount]];
-        }
-      }
-      if (left <= 0) {
-        throw new RdmaTimeoutException(
-            limit + " requests are under way over " + this + ", the limit", timeout);
-      }
-      left = nanos - (Time.now() - start);
-      if (!tryRead(Math.max(0, left))) {
-        awaitFreed(left);
-      }
-    }
-  }
-
-  @SuppressWarnings("WaitNotInLoop") // The caller's loop.
-  private void awaitFreed(long left) throws InterruptedException {
-    lock.lockInterruptibly();
-    try {
-      if (freeCount == 0) {
-        long _ = Time.await(freed, Math.min(left, SLICE_NANOS));
-      }
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Sends a request; if this fails, its slot is free again. */
-  private void send(
-      RequestSlot slot,
+  /** Sends a request, and copies its answer unless that is null. */
+  private static long exchange(
+      ClientLink link,
+      CallSlot slot,
       MemorySegment request,
-      @Nullable RemoteMemory large,
-      @Nullable Thread waiter,
-      @Nullable CompletableFuture<byte[]> future) {
-    boolean posted = false;
-    lock.lock();
+      @Nullable MemorySegment target,
+      long start)
+      throws InterruptedException {
+    Answer answer = link.exchange(slot, request, start);
     try {
-      if (!end.isKnown()) { // Otherwise endAll() has passed the slot.
-        queues.send(slot, request, large);
-        sending++;
-        posted = true;
-        slot.uses = 2;
-        slot.answerIsDue = true;
-        slot.isAnswered = false;
-        slot.waiter = waiter;
-        slot.future = future;
-      }
+      return target == null ? answer.toTarget() : answer.copyTo(target);
     } finally {
-      if (!posted) {
-        free(slot);
-      }
-      lock.unlock();
-    }
-    if (!posted) {
-      throw end.reason();
+      link.end(slot);
     }
   }
 
-  private void free(RequestSlot slot) {
-    free[freeCount++] = slot.index;
-    freed.signal();
+  // Connecting again
+
+  /** Throws the failure of a call, unless the call is sent again over another connection. */
+  private void requireRepeated(RdmaException failure, ClientLink used) {
+    if (!settings.repeats() || !failure.isTransient() || !used.hasEnded() || isClosed) {
+      throw failure;
+    }
   }
 
-  /** Waits for the answer, and reads completions for all threads if no other thread does. */
-  private void await(RequestSlot slot, long start, Duration timeout) throws InterruptedException {
-    long nanos = nanos(timeout);
-    while (!slot.isAnswered) {
-      end.requireNone();
-      long left = nanos - (Time.now() - start);
-      if (left <= 0) {
-        throw new RdmaTimeoutException("a call over " + this, timeout);
-      }
-      if (reading.tryLock()) {
-        try {
-          if (!slot.isAnswered) {
-            read(left);
-          }
-        } finally {
-          endReading();
+  /** Returns the connection for a call: another one, if it has ended and the settings say so. */
+  private ClientLink link(long start, Duration timeout) throws InterruptedException {
+    ClientLink current = link;
+    if (!current.hasEnded() || isClosed || settings.reconnect().isEmpty()) {
+      return current; // Its calls throw why it has ended.
+    }
+    long nanos = ClientCalls.nanos(timeout);
+    if (!Time.tryLock(connecting, nanos - (Time.now() - start))) {
+      throw notConnected(timeout);
+    }
+    try (connecting) {
+      while (link.hasEnded() && !isClosed) {
+        long left = nanos - (Time.now() - start);
+        long wait = Math.max(0, pausedUntil - Time.now());
+        if (wait >= left) {
+          throw notConnected(timeout);
         }
-      } else {
-        Time.park(this, Math.min(left, SLICE_NANOS));
-        if (Thread.interrupted()) {
-          throw new InterruptedException();
-        }
+        Time.sleep(wait);
+        connectAgain(Duration.ofNanos(left - wait), settings.reconnect().get());
       }
+      if (isClosed) { // Perhaps before the connection was made.
+        closeAll();
+      }
+      return link;
     }
   }
 
-  /** Leaves a slot to its late answer. */
-  private void abandon(RequestSlot slot) {
-    try (var _ = lock.hold()) {
-      slot.waiter = null;
-      if (!slot.answerIsDue) {
-        releaseLocked(slot);
-      }
-    }
-  }
-
-  private int take(RequestSlot slot, MemorySegment answer) {
+  private void connectAgain(Duration atMost, ConnectionSettings.Reconnect policy)
+      throws InterruptedException {
+    link.close(false);
+    boolean isShorter = atMost.compareTo(settings.timeout()) < 0;
     try {
-      return queues.copyAnswer(slot, answer);
-    } finally {
-      release(slot);
+      link =
+          (isShorter ? settings.withTimeout(atMost) : settings)
+              .resolve(server)
+              .establish(this::connect);
+      pause = 0;
+      pausedBy = null;
+    } catch (RdmaException e) { // The server, or the device, may be back later.
+      pause = Math.clamp(2 * pause, policy.first().toNanos(), policy.most().toNanos());
+      pausedUntil = Time.now() + pause;
+      pausedBy = e;
     }
   }
 
-  private void release(RequestSlot slot) {
-    try (var _ = lock.hold()) {
-      slot.waiter = null;
-      releaseLocked(slot);
+  private RdmaTimeoutException notConnected(Duration timeout) {
+    RdmaTimeoutException late = new RdmaTimeoutException("connecting again to " + server, timeout);
+    RdmaException last = pausedBy;
+    if (last != null) {
+      Throwable _ = late.initCause(last);
     }
-  }
-
-  /** Posts the receive request of an answer again, which is no longer used. */
-  private void releaseLocked(RequestSlot slot) {
-    post(slot.receive);
-    endUse(slot);
-  }
-
-  private void post(int receive) {
-    if (!end.isKnown()) {
-      queues.repost(receive);
-    }
-  }
-
-  private void endUse(RequestSlot slot) {
-    slot.uses--;
-    if (slot.uses == 0) {
-      free(slot);
-    }
-  }
-
-  // Reading completions
-
-  /** Reads completions; returns false if another thread does. */
-  private boolean tryRead(long nanos) throws InterruptedException {
-    if (!reading.tryLock()) {
-      return false;
-    }
-    try {
-      read(nanos);
-      return true;
-    } finally {
-      endReading();
-    }
-  }
-
-  @SuppressWarnings("NonAtomicVolatileUpdate") // Under the lock.
-  private void read(long nanos) throws InterruptedException {
-    int count =
-        queues.waiter().poll(completions, nanos < SLICE_NANOS ? Duration.ofNanos(nanos) : SLICE);
-    for (int i = 0; i < count; i++) {
-      if (!completions.isSuccess(i)) {
-        end.fail(new WorkRequestException("a request over " + this, completions, i));
-        endAll(null);
-        return;
-      }
-      try (var _ = lock.hold()) {
-        long id = completions.id(i);
-        completed++;
-        if (id == PROBE) {
-          isProbed = false;
-        } else if (id >= ClientQueues.SEND) {
-          sending--;
-          endUse(slots[(int) (id - ClientQueues.SEND)]);
-        } else {
-          arrived((int) id, completions.byteLength(i));
-        }
-      }
-    }
-  }
-
-  /** Lets another thread read that waits. */
-  @SuppressWarnings("ReferenceEquality")
-  private void endReading() {
-    reading.unlock();
-    try (var _ = lock.hold()) {
-      for (RequestSlot slot : slots) {
-        Thread waiter = slot.waiter;
-        if (waiter != null && !slot.isAnswered && waiter != Thread.currentThread()) {
-          LockSupport.unpark(waiter);
-          return;
-        }
-      }
-    }
-  }
-
-  /** An answer that nobody waits for, or that was not asked for, is dropped. */
-  private void arrived(int receive, long length) {
-    RequestSlot slot = slotOf(receive, length);
-    if (slot == null) {
-      post(receive);
-      return;
-    }
-    slot.receive = receive;
-    slot.length = (int) length - RequestFrame.HEADER;
-    slot.answerIsDue = false;
-    if (slot.waiter != null) {
-      slot.isAnswered = true;
-      LockSupport.unpark(slot.waiter);
-      return;
-    }
-    CompletableFuture<byte[]> future = slot.future;
-    if (future != null) {
-      complete(future, slot);
-      endFuture(slot);
-    }
-    releaseLocked(slot);
-  }
-
-  private @Nullable RequestSlot slotOf(int receive, long length) {
-    int index = length < RequestFrame.HEADER ? -1 : queues.slot(receive);
-    if (index < 0 || index >= limit) {
-      return null;
-    }
-    RequestSlot slot = slots[index];
-    return slot.answerIsDue && queues.sequence(receive) == slot.sequence ? slot : null;
-  }
-
-  private void complete(CompletableFuture<byte[]> future, RequestSlot slot) {
-    try {
-      byte[] bytes = queues.answer(slot);
-      inVirtualThread(() -> future.complete(bytes));
-    } catch (Throwable t) { // RequestFailedException, or no memory for the bytes.
-      inVirtualThread(() -> future.completeExceptionally(t));
-    }
-  }
-
-  private void endFuture(RequestSlot slot) {
-    slot.future = null;
-    submitted.getAndDecrement();
-  }
-
-  /** The dependents of a future are not run by the thread that reads. */
-  private static void inVirtualThread(Runnable action) {
-    Thread.ofVirtual().start(action);
-  }
-
-  private void readForFutures() {
-    try {
-      while (submitted.get() > 0 && !end.isKnown()) {
-        if (Time.tryLock(reading, SLICE_NANOS)) {
-          try {
-            read(SLICE_NANOS);
-          } finally {
-            endReading();
-          }
-        }
-        expire();
-      }
-    } catch (InterruptedException e) {
-      throw new AssertionError("the thread is not accessible to callers", e);
-    } catch (RuntimeException | Error e) { // Completions cannot be read: close(), lost device.
-      endAll(e);
-    }
+    return late;
   }
 
   /**
-   * Writes zero bytes to the memory of a silent server, which its device acknowledges, unless
-   * requests are outstanding: the device retries these. Otherwise the connection ends.
+   * Disconnects. Calls of other threads end with {@link IllegalStateException}. The regions of
+   * {@link #domain} are closed.
    */
-  private boolean requireAnswer(Duration silent, Duration limit) throws InterruptedException {
-    boolean _ = tryRead(0);
-    try (var _ = lock.hold()) {
-      if (end.isKnown()) {
-        return true;
-      }
-      if (!isProbed) {
-        isProbed = sending == 0 && queues.post(RequestFrame.emptyWrite(PROBE));
-        return true;
-      }
-    }
-    if (silent.compareTo(limit) >= 0) {
-      end.endBySilence(
-          new RdmaTimeoutException(
-              "the server was silent for %d ms, its device does not acknowledge a keep-alive"
-                  .formatted(silent.toMillis()),
-              limit)); // The write is flushed, which ends all calls.
-    }
-    return true;
-  }
-
-  /** Gives up the futures whose time is over, and those that were cancelled. */
-  private void expire() {
-    long now = Time.now();
-    try (var _ = lock.hold()) {
-      for (RequestSlot slot : slots) {
-        CompletableFuture<byte[]> future = slot.future;
-        if (future != null && (future.isDone() || now - slot.deadline >= 0)) {
-          Duration timeout = slot.timeout;
-          inVirtualThread(
-              () ->
-                  future.completeExceptionally(
-                      new RdmaTimeoutException("a call over " + this, timeout)));
-          endFuture(slot);
-        }
-      }
-    }
-  }
-
-  // The end
-
-  /** Ends all calls with a reason, or with that of the connection. */
-  private void endAll(@Nullable Throwable reason) {
-    try (var _ = lock.hold()) {
-      freed.signalAll();
-      for (RequestSlot slot : slots) {
-        LockSupport.unpark(slot.waiter);
-        CompletableFuture<byte[]> future = slot.future;
-        if (future != null) {
-          inVirtualThread(
-              () ->
-                  future.completeExceptionally(
-                      reason == null || end.isKnown() ? end.reason() : reason));
-          endFuture(slot);
-        }
-      }
-    }
-  }
-
-  /** Disconnects. Calls of other threads end with {@link IllegalStateException}. */
   @Override
   public void close() {
-    end.close();
-    if (keepAlive != null) {
-      keepAlive.stop();
-    }
-    endpoint.id().endQuietly(Inside.LIBRARY);
-    endAll(null);
-    boolean nobodyReads =
-        Uninterrupted.acquire(reading, Deadline.after(CLOSING_TIME)::remainingNanos);
-    try {
-      endpoint.close();
-      leak.closed();
-    } finally {
-      if (nobodyReads) {
-        reading.unlock();
-      }
-    }
+    isClosed = true;
+    closeAll();
+    leak.closed();
+  }
+
+  private void closeAll() {
+    AfterFailure.closeAll(() -> link.close(true), memory::close);
   }
 
   @Override
   public String toString() {
-    return "client of " + endpoint.id();
+    return link.toString();
   }
 }

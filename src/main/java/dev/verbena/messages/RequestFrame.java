@@ -1,33 +1,53 @@
 package dev.verbena.messages;
 
-import dev.verbena.verbs.MemoryRegion;
-import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.RemoteMemory;
-import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * The format of requests and answers: a header, followed by the bytes of the program or, in a large
- * request, by the description of the memory that has them.
+ * The messages between a client and a server: a header, descriptions of memory, and bytes.
+ *
+ * <pre>
+ * 0   the id of the request, which an answer has, too (8 bytes)
+ * 8   the kind
+ * 12  of a request: how long its client waits, in milliseconds; 0 for ever
+ * 16  with {@link #LARGE}: where the bytes of the request are (24 bytes)
+ *     with {@link #TARGET}: the memory for a large answer (24 bytes)
+ *     the bytes, if they are not elsewhere
+ * </pre>
+ *
+ * <p>Numbers are in little-endian order.
  */
 final class RequestFrame {
-  /** Slot, sequence number and kind, 32 bits each, and 32 bits that are 0. */
   static final int HEADER = 16;
 
-  static final int REQUEST = 0;
+  /** The size of a description of memory: address, length, remote key, and four zeros. */
+  static final int MEMORY = 24;
 
-  /** A request whose bytes the server reads from the client's memory. */
-  static final int LARGE_REQUEST = 1;
-
+  static final int REQUEST = 1;
   static final int ANSWER = 2;
 
   /** An answer with the message of an exception. */
   static final int FAILURE = 3;
 
-  private static final int MARK = 0x56627201; // "Vbr", and the version of this format.
+  /** A failure that may not happen again: the request was not executed. */
+  static final int REFUSAL = 4;
+
+  /** Nobody waits for the answer any more, says the request; it may still be executed. */
+  static final int EXPIRY = 5;
+
+  /** A bit of a request whose bytes the server reads. */
+  static final int LARGE = 0x10;
+
+  /** A bit of a request with memory for the answer. */
+  static final int TARGET = 0x20;
+
+  /** A bit of an answer whose bytes were written to the target: the message has their number. */
+  static final int WRITTEN = 0x40;
+
+  private static final int MARK = 0x56627202; // "Vbr", and the version of this format.
 
   private static final ValueLayout.OfInt INT =
       ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -36,64 +56,63 @@ final class RequestFrame {
 
   private RequestFrame() {}
 
-  /** Returns the bytes from one message to the next in memory for messages of a maximum size. */
-  static long stride(int messageSize) {
-    return (HEADER + Math.max(RemoteMemory.SIZE, messageSize) + 7L) & -8L;
+  /** Returns the maximum size of a frame with a message of a maximum size. */
+  static int size(int messageSize) {
+    return Math.addExact(messageSize, HEADER + 2 * MEMORY);
   }
 
-  /** Returns receive requests for consecutive messages, whose ids are their numbers. */
-  static ReceiveList receives(MemoryRegion region, int count, long stride) {
-    ReceiveList receives = new ReceiveList(count, 1);
-    for (int i = 0; i < count; i++) {
-      receives.id(i, i);
-      receives.local(i, region, i * stride, stride);
-    }
-    return receives;
-  }
-
-  /**
-   * Returns a write of zero bytes, which needs no memory of the peer: its device acknowledges it.
-   */
-  static SendList emptyWrite(long id) {
-    SendList nothing = new SendList(1, 1);
-    nothing.write(0).id(id).remote(0, 0).signaled();
-    return nothing;
-  }
-
-  static void write(MemorySegment memory, long at, int slot, int sequence, int kind) {
-    memory.set(INT, at, slot);
-    memory.set(INT, at + 4, sequence);
+  static void write(MemorySegment memory, long at, long id, int kind, int milliseconds) {
+    memory.set(LONG, at, id);
     memory.set(INT, at + 8, kind);
-    memory.set(INT, at + 12, 0);
+    memory.set(INT, at + 12, milliseconds);
   }
 
-  static int slot(MemorySegment memory, long at) {
-    return memory.get(INT, at);
-  }
-
-  static int sequence(MemorySegment memory, long at) {
-    return memory.get(INT, at + 4);
+  static long id(MemorySegment memory, long at) {
+    return memory.get(LONG, at);
   }
 
   static int kind(MemorySegment memory, long at) {
     return memory.get(INT, at + 8);
   }
 
-  /** Writes the description of memory behind the header; returns its length. */
-  static int writeRemote(MemorySegment memory, long at, long address, long length, int rkey) {
-    memory.set(LONG, at + HEADER, address);
-    memory.set(LONG, at + HEADER + 8, length);
-    memory.set(INT, at + HEADER + 16, rkey);
-    return RemoteMemory.SIZE;
+  static int milliseconds(MemorySegment memory, long at) {
+    return memory.get(INT, at + 12);
   }
 
-  /** Returns the memory of a large request; a negative length is larger than any server takes. */
-  static RemoteMemory remote(MemorySegment memory, long at) {
-    long length = memory.get(LONG, at + HEADER + 8);
+  /** Writes a description of memory. */
+  static void writeMemory(MemorySegment memory, long at, long address, long length, int rkey) {
+    memory.set(LONG, at, address);
+    memory.set(LONG, at + 8, length);
+    memory.set(LONG, at + 16, Integer.toUnsignedLong(rkey));
+  }
+
+  /** Returns memory that is described; a negative length is larger than any server takes. */
+  static RemoteMemory memory(MemorySegment memory, long at) {
+    long length = memory.get(LONG, at + 8);
     return RemoteMemory.at(
-        memory.get(LONG, at + HEADER),
+        memory.get(LONG, at),
         length < 0 ? Long.MAX_VALUE : length,
-        memory.get(INT, at + HEADER + 16));
+        (int) memory.get(LONG, at + 16));
+  }
+
+  static void writeLength(MemorySegment memory, long at, long length) {
+    memory.set(LONG, at, length);
+  }
+
+  static long length(MemorySegment memory, long at) {
+    return memory.get(LONG, at);
+  }
+
+  /**
+   * Returns where the bytes of a message begin, behind the descriptions that its kind announces.
+   */
+  static int bytesAt(int kind) {
+    return HEADER + ((kind & LARGE) == 0 ? 0 : MEMORY) + ((kind & TARGET) == 0 ? 0 : MEMORY);
+  }
+
+  /** Returns whether a message is a request with all that its kind announces. */
+  static boolean isRequest(int kind, long length) {
+    return (kind & ~(LARGE | TARGET)) == REQUEST && length >= bytesAt(kind);
   }
 
   /**

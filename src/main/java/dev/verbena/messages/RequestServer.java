@@ -1,175 +1,236 @@
 package dev.verbena.messages;
 
+import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.ConnectionException;
-import dev.verbena.cm.ConnectionParameters;
-import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.internal.Deadline;
 import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.Inside;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.Ranges;
-import dev.verbena.internal.Unclosed;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import dev.verbena.internal.time.Uninterrupted;
-import dev.verbena.util.QueuePairMap;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
-import dev.verbena.verbs.RemoteMemory;
-import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.Collections;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Queue;
-import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
-import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A server that answers the requests of {@link RequestClient}s by a {@link Handler}: all clients
- * share a completion queue and a shared receive queue.
+ * share a completion queue.
  *
  * {@snippet :
+ * InetSocketAddress local = new InetSocketAddress("10.9.0.1", 7471);
  * try (RequestServer server =
- *     RequestServer.open(new InetSocketAddress("10.9.0.1", 7471), settings, 1000, handler)) {
+ *     RequestServer.builder(local, request -> request.answer(request.bytes())).open()) {
  *   server.run();
  * }
  * }
  *
- * <p><b>Threads.</b> {@link #run} reads the completions in the thread that calls it, and calls the
- * handler there; with an {@link Executor}, such as one of virtual threads, it calls the handler in
- * the executor's threads, several at a time.
+ * <p><b>Threads.</b> {@link #run} reads the completions in the thread that calls it, or {@link
+ * #start} in one of this library, and calls the handler there; with an {@link Executor}, such as
+ * one of virtual threads, it calls the handler in the executor's threads, several at a time.
  *
- * <p><b>Limits.</b> Each client may have {@link ConnectionSettings#withSends} requests under way;
- * the server has receive requests for all of them. A client that sends more, or a message that is
- * not a request, is disconnected; until then requests of others may wait for a receive request
- * (RNR, without a limit of retries). Clients beyond the maximum number are rejected, or
+ * <p><b>Limits.</b> Each client may have {@link ConnectionSettings#withSends} requests under way,
+ * for which it has receive requests; what it sends beyond waits (RNR). A client that sends a
+ * message that is not a request is disconnected. Clients beyond the maximum number are rejected, or
  * disconnected if another one was established meanwhile. A connection request that its peer does
  * not complete takes no place; further ones of an address wait while 16 of its requests are
- * incomplete. A large request that cannot be read for want of memory is answered by {@link
+ * incomplete. Large requests wait for memory, of which a client has at most a quarter or one
+ * request; one that cannot be read for want of memory is answered by {@link
  * RequestFailedException}.
+ *
+ * <p><b>Time.</b> A client says how long it waits. When that is over while a handler runs in an
+ * executor, the server tells the client that it may send another request; the answer is dropped.
  *
  * <p><b>Failures.</b> A failure that one client causes ends its connection alone, and is logged.
  * {@link #run} throws when the device is removed.
  *
- * <p><b>Closing.</b> {@link #close} stops listening, disconnects the clients, and ends {@link
- * #run}.
+ * <p><b>Closing.</b> {@link #stop} stops listening, and waits until the requests under way have
+ * been answered. {@link #close} stops listening, disconnects the clients, and ends {@link #run}.
  */
 public final class RequestServer implements AutoCloseable {
   /** Answers requests. */
   @FunctionalInterface
   public interface Handler {
     /**
-     * Answers a request.
+     * Answers a request, by one of its methods {@code answer}.
      *
-     * @param request the bytes of the request, valid until this method returns
-     * @param answer memory for the answer, of the maximum size of a message
-     * @return the length of the answer in bytes
+     * @param request the request, valid until this method returns
      * @throws Exception if the request cannot be answered: the client's call throws {@link
      *     RequestFailedException} with its message
      */
-    int answer(MemorySegment request, MemorySegment answer) throws Exception;
+    void handle(Request request) throws Exception;
+  }
+
+  /** The settings of a server that is to be opened. */
+  public static final class Builder {
+    private final InetSocketAddress local;
+    private final Handler handler;
+    private ConnectionSettings settings = ConnectionSettings.DEFAULT;
+    private int clients = 64;
+    private long largest = 1 << 20;
+    private @Nullable Executor executor;
+
+    private Builder(InetSocketAddress local, Handler handler) {
+      this.local = Objects.requireNonNull(local, "local");
+      this.handler = Objects.requireNonNull(handler, "handler");
+    }
+
+    /**
+     * Sets the settings of connections.
+     *
+     * @param value the settings: {@code withSends} is the limit of requests under way for each
+     *     client, {@code withCopies} the memory for large requests, and that for large answers
+     * @return this
+     */
+    public Builder settings(ConnectionSettings value) {
+      settings = Objects.requireNonNull(value, "value");
+      return this;
+    }
+
+    /**
+     * Sets the maximum number of clients. The default is 64.
+     *
+     * @param number the number
+     * @return this
+     */
+    public Builder clients(int number) {
+      clients = Ranges.positive(number, "maximum number of clients");
+      return this;
+    }
+
+    /**
+     * Sets the maximum size of a request in bytes, which the server reads if it is larger than a
+     * message, and for one of which it always has memory. The default is 1 MiB; the maximum is 2
+     * GiB, that of an RDMA read.
+     *
+     * @param size the size
+     * @return this
+     */
+    public Builder largest(long size) {
+      largest = Ranges.positive(size, "maximum size of a request");
+      return this;
+    }
+
+    /**
+     * Sets what calls the handler.
+     *
+     * @param caller an executor, for example of virtual threads; null, the default, for the thread
+     *     of {@link RequestServer#run}
+     * @return this
+     */
+    public Builder executor(@Nullable Executor caller) {
+      executor = caller;
+      return this;
+    }
+
+    /**
+     * Opens the server.
+     *
+     * @return the server, to be closed by the caller
+     */
+    public RequestServer open() {
+      Listener listener = Listener.open(local);
+      try {
+        return new RequestServer(listener, this);
+      } catch (Throwable t) {
+        AfterFailure.close(t, listener::close);
+        throw t;
+      }
+    }
   }
 
   private static final int BATCH = 64;
-  private static final int NOT_BEGUN = Integer.MIN_VALUE;
-  private static final Duration SLICE = Duration.ofMillis(20);
+  private static final Duration SLICE = Duration.ofNanos(SharedReading.SLICE_NANOS);
   private static final Duration CLOSING_TIME = Duration.ofSeconds(5);
 
-  /** The RNR retry count that is no limit. */
-  private static final int UNLIMITED = 7;
+  /** The maximum size of an RDMA read. */
+  private static final long LARGEST_READ = 1L << 31;
 
-  /** Between two requests for a connection that fail, perhaps for the same reason. */
-  private static final long PAUSE_NANOS = 50_000_000;
+  /** Between two looks at the requests under way of a server that stops. */
+  private static final long PAUSE_NANOS = 1_000_000;
 
   private final Listener listener;
-  private final ConnectionSettings settings;
-
-  /** A client that fills the receive queue must not let the messages of others fail. */
-  private final ConnectionParameters parameters;
-
+  private final int port;
+  private final Duration keepAliveAnswer;
   private final Handler handler;
   private final @Nullable Executor executor;
-  private final int limit;
   private final CompletionChannel channel;
   private final CompletionQueue queue;
   private final CompletionWaiter waiter;
 
-  /** Those of one turn: more than a client may have sent, also if the others are answers. */
-  private final Completions completions;
+  private final Completions completions = new Completions(BATCH);
+  private final LargeRequests large;
 
-  /** Of which kind the requests are that were begun, or {@link #NOT_BEGUN}. */
-  private final int[] kinds;
+  /** The memory for large answers that are copied. */
+  private final RegionPool copies;
 
-  private final ServedRequests requests;
-  private final HalfOpenRequests<Endpoint> connecting = new HalfOpenRequests<>();
-  private final int maxClients;
+  /** Requests to be dispatched by the next turn. */
+  private final Queue<Request> later = new ConcurrentLinkedQueue<>();
 
-  /** The places that no connected client has. */
-  private final Semaphore places;
-
-  private final QueuePairMap<ServedClient> byNumber = new QueuePairMap<>();
-
-  /** In the order in which they have connected. */
-  private final Set<ServedClient> clients = Collections.synchronizedSet(new LinkedHashSet<>());
-
-  private final Queue<ServedClient> ended = new ConcurrentLinkedQueue<>();
-
-  /** What clients had that have ended. */
-  private final Unclosed unclosed = new Unclosed();
+  private final ServedClients clients;
 
   /** Held by {@link #run}. */
   private final ScopedLock running = new ScopedLock();
 
-  /** The interval in nanoseconds, or 0; and when silent clients were asked, guarded by running. */
+  // Guarded by running.
+
+  /** The interval in nanoseconds, or 0; and when silent clients were asked. */
   private final long keepAlive;
 
   private long askedAt = Time.now();
 
+  /** When the last turn ended; and until when all completions that had come were read. */
+  private long turnedAt = askedAt;
+
+  private long drainedAt = askedAt;
+
+  /** When the times of requests were looked at. */
+  private long lookedAt = askedAt;
+
+  /** The client whose answers are posted together. */
+  private @Nullable ServedClient unflushed;
+
+  /** The thread of {@link #start}, or null. */
+  private volatile @Nullable Thread own;
+
   private final LeakReport leak;
   private volatile boolean closed;
-
-  /** Whether {@link #close} waits no longer for the end of the clients. */
-  private volatile boolean isLate;
+  private volatile boolean isStopping;
 
   /** The end of the device, or null. */
   private volatile @Nullable ConnectionException removal;
 
-  private RequestServer(
-      Listener listener,
-      ConnectionSettings settings,
-      int maxClients,
-      long largest,
-      Handler handler,
-      @Nullable Executor executor) {
+  private RequestServer(Listener listener, Builder builder) {
     this.listener = listener;
-    this.settings = settings;
-    this.parameters = settings.parameters().withRnrRetryCount(UNLIMITED);
-    this.maxClients = maxClients;
-    this.places = new Semaphore(maxClients);
-    this.handler = Objects.requireNonNull(handler, "handler");
-    this.executor = executor;
-    this.keepAlive = settings.keepAlive().map(Duration::toNanos).orElse(0L);
-    this.limit = settings.sends();
-    this.completions = new Completions(Math.max(BATCH, 2 * (limit + 1)));
-    this.kinds = new int[completions.capacity()];
-    int most = Math.multiplyExact(maxClients, limit);
+    port = listener.port();
+    ConnectionSettings settings = builder.settings;
+    handler = builder.handler;
+    executor = builder.executor;
+    keepAlive = settings.keepAlive().map(Duration::toNanos).orElse(0L);
+    keepAliveAnswer = settings.keepAliveAnswer();
     ProtectionDomain domain = listener.domain();
+    MessageQueues.Sizes sizes = ServedClient.sizes(settings.sends(), settings.messageSize());
     int completionsOfAll =
-        Math.addExact(Math.multiplyExact(4, most), 2 * maxClients + HalfOpenRequests.LIMIT);
+        Math.addExact(
+            Math.multiplyExact(builder.clients, sizes.completions()),
+            Math.multiplyExact(HalfOpenRequests.LIMIT, sizes.receives()));
     channel = domain.context().createCompletionChannel();
     try {
       queue =
@@ -177,195 +238,47 @@ public final class RequestServer implements AutoCloseable {
               .context()
               .completionQueue(completionsOfAll)
               .channel(channel)
-              .withoutCapacityWarning() // A client without a place posts its last request only.
+              .withoutCapacityWarning() // A client without a place sends nothing.
               .create();
       waiter = new CompletionWaiter(queue, settings.spin());
-      requests = new ServedRequests(domain, most, settings.messageSize(), largest);
     } catch (Throwable t) {
       AfterFailure.close(t, channel::close); // With its queue; the caller closes the rest.
       throw t;
     }
+    long largest = Math.min(builder.largest, LARGEST_READ);
+    long memory = Math.max(settings.copies(), RegionPool.sizeOf(largest));
+    large =
+        new LargeRequests(this, new RegionPool(domain, memory, AccessFlag.LOCAL_WRITE), largest);
+    copies = new RegionPool(domain, settings.copies(), AccessFlag.LOCAL_WRITE);
     leak = new LeakReport(toString());
     leak.watch(this);
-    Thread.ofVirtual().name("clients of " + this).start(this::acceptAll);
+    clients = new ServedClients(this, listener, queue, settings, builder.clients);
   }
 
   /**
-   * Opens a server whose handler is called by the thread of {@link #run}.
+   * Returns a builder of a server.
    *
    * @param local the address of a device
-   * @param settings the settings: {@code withSends} is the limit of requests under way for each
-   *     client
-   * @param maxClients the maximum number of clients
    * @param handler answers the requests
-   * @return the server, to be closed by the caller
+   * @return a builder
    */
-  public static RequestServer open(
-      InetSocketAddress local, ConnectionSettings settings, int maxClients, Handler handler) {
-    return open(local, settings, maxClients, settings.messageSize(), handler, null);
-  }
-
-  /**
-   * Opens a server.
-   *
-   * @param local the address of a device
-   * @param settings the settings: {@code withSends} is the limit of requests under way for each
-   *     client
-   * @param maxClients the maximum number of clients
-   * @param largest the maximum size of a {@linkplain RequestClient#call(MemoryRegion, long, long,
-   *     MemorySegment, Duration) large request}, in bytes; at most 2 GiB, the maximum of an RDMA
-   *     read
-   * @param handler answers the requests
-   * @param executor calls the handler; null for the thread of {@link #run}
-   * @return the server, to be closed by the caller
-   */
-  public static RequestServer open(
-      InetSocketAddress local,
-      ConnectionSettings settings,
-      int maxClients,
-      long largest,
-      Handler handler,
-      @Nullable Executor executor) {
-    var _ = Ranges.positive(maxClients, "maximum number of clients");
-    Listener listener = Listener.open(local);
-    try {
-      return new RequestServer(listener, settings, maxClients, largest, handler, executor);
-    } catch (Throwable t) {
-      AfterFailure.close(t, listener::close);
-      throw t;
-    }
+  public static Builder builder(InetSocketAddress local, Handler handler) {
+    return new Builder(local, handler);
   }
 
   /** {@return the local port of the server} */
   public int port() {
-    return listener.port();
+    return port;
   }
 
   /** {@return the number of connected clients} */
   public int clients() {
-    return maxClients - places.availablePermits();
+    return clients.count();
   }
 
-  // Clients
-
-  private void acceptAll() {
-    while (!closed && removal == null) {
-      if (!ServiceLoop.attempt(this::acceptNext)) {
-        Time.park(PAUSE_NANOS);
-      }
-    }
-  }
-
-  private void acceptNext() {
-    try {
-      listener.take(connecting);
-      beginPending();
-    } catch (InterruptedException e) {
-      throw new AssertionError("the thread is not accessible to callers", e);
-    } catch (ConnectionException e) {
-      removal = e;
-    } catch (IllegalStateException e) {
-      if (!closed) {
-        throw e;
-      }
-    }
-  }
-
-  private void beginPending() {
-    connecting.begin(() -> Math.max(1, places.availablePermits()), this::beginServing);
-  }
-
-  private void beginServing(HalfOpenRequests.Pending<Endpoint> begun) {
-    try {
-      Thread.ofVirtual().name("client of " + this).start(() -> serve(begun));
-    } catch (Throwable t) { // Such as OutOfMemoryError.
-      AfterFailure.close(t, begun.request()::close);
-      throw t;
-    }
-  }
-
-  void endPending(HalfOpenRequests.Pending<Endpoint> begun) {
-    connecting.end(begun);
-    beginPending();
-  }
-
-  /** Returns the domain of all clients. */
-  ProtectionDomain domain() {
+  /** {@return the protection domain of all clients, to register memory for large answers} */
+  public ProtectionDomain domain() {
     return listener.domain();
-  }
-
-  /** Takes the place of a connected client; returns false if there is none. */
-  boolean tryTakePlace() {
-    return places.tryAcquire();
-  }
-
-  /** Frees the place of a client. */
-  void freePlace() {
-    places.release();
-  }
-
-  /** A client has gone, whose last completions are to be read. */
-  void ending(ServedClient client) {
-    ended.add(client);
-  }
-
-  /** A client has no more completions. */
-  void forget(ServedClient client) {
-    byNumber.remove(client.queuePair().number());
-  }
-
-  /**
-   * Closes what a client had, which has nothing under way. While the server is being closed, {@link
-   * #close} does so, and throws what fails; otherwise it tries again what has failed.
-   */
-  void release(Endpoint endpoint, Runnable closing) {
-    unclosed.add(closing);
-    if (!closed || isLate) {
-      boolean _ = ServiceLoop.attempt(() -> unclosed.close(closing));
-    }
-    endpoint.endWait(Inside.LIBRARY);
-  }
-
-  /** A client is no longer connected. */
-  void closed(ServedClient client) {
-    clients.remove(client);
-  }
-
-  /** Accepts a client if there is a place, and waits for its end. */
-  private void serve(HalfOpenRequests.Pending<Endpoint> begun) {
-    Endpoint request = begun.request();
-    ServedClient client = null;
-    try {
-      RequestFrame.Terms terms =
-          new RequestFrame.Terms(limit, settings.messageSize())
-              .agreed(request.request().orElseThrow().privateData());
-      if (places.availablePermits() > 0 && terms != null && !closed) {
-        settings.setPassive(request.id().options());
-        client = new ServedClient(this, begun, queue, requests, limit, terms.messageSize());
-        clients.add(client);
-        if (closed) { // Perhaps before it was added.
-          throw new IllegalStateException(this + " is closed");
-        }
-        byNumber.put(client.queuePair(), client);
-        request.accept(parameters, terms.toBytes(), settings.timeout());
-        if (client.takePlace()) {
-          var _ = request.awaitEnd(Deadline.NEVER);
-        }
-      } else {
-        request.id().reject();
-      }
-    } catch (Throwable t) {
-      System.getLogger("dev.verbena").log(System.Logger.Level.DEBUG, "client of " + this, t);
-    }
-    if (client != null) {
-      client.beginEnd();
-      if (closed) { // Otherwise close() ends it, which may have been too early.
-        client.end();
-      }
-      return;
-    }
-    release(request, request::close);
-    endPending(begun);
   }
 
   // Requests
@@ -378,10 +291,56 @@ public final class RequestServer implements AutoCloseable {
    * @throws IllegalStateException if another thread runs the server
    */
   public void run() throws InterruptedException {
+    run(() -> {});
+  }
+
+  /**
+   * Answers requests in a platform thread of this library, which logs it if the device is removed.
+   *
+   * @return this
+   * @throws IllegalStateException if another thread runs the server
+   */
+  public RequestServer start() {
+    CompletableFuture<@Nullable IllegalStateException> begun = new CompletableFuture<>();
+    Thread _ =
+        Time.daemon()
+            .name(toString())
+            .start(
+                () -> {
+                  try {
+                    runInOwnThread(() -> begun.complete(null));
+                  } catch (Throwable t) {
+                    boolean isRun = t instanceof IllegalStateException e && begun.complete(e);
+                    if (!isRun && !closed) {
+                      ServiceLoop.log(t);
+                    }
+                  }
+                });
+    IllegalStateException failure = begun.join();
+    if (failure != null) {
+      throw failure;
+    }
+    return this;
+  }
+
+  private void runInOwnThread(Runnable begun) {
+    own = Thread.currentThread();
+    while (true) {
+      try {
+        run(begun);
+        return;
+      } catch (InterruptedException e) {
+        // By what a handler has started: nobody else knows the thread.
+      }
+    }
+  }
+
+  private void run(Runnable begun) throws InterruptedException {
     if (!running.tryLock()) {
       throw new IllegalStateException("another thread runs " + this);
     }
     try (running) {
+      begun.run();
       while (!closed) {
         ConnectionException end = removal;
         if (end != null) {
@@ -394,208 +353,215 @@ public final class RequestServer implements AutoCloseable {
 
   private void turn() throws InterruptedException {
     int count = waiter.poll(completions, SLICE);
-    for (int i = 0; i < count; i++) { // All before the first is answered: then it may send more.
-      kinds[i] = begin(i);
-    }
     for (int i = 0; i < count; i++) {
       completed(i);
     }
-    boolean _ = ended.removeIf(ServedClient::postLast);
-    if (keepAlive > 0) {
-      requireAnswers(count < completions.capacity());
+    for (Request next = later.poll(); next != null; next = later.poll()) {
+      dispatch(next);
     }
-  }
-
-  /** Ends the clients that have gone without a word. */
-  private void requireAnswers(boolean isDrained) {
+    flush(null);
+    if (count < completions.capacity()) { // Handlers may have taken long since.
+      drainedAt = turnedAt;
+    }
+    clients.endFlushed(drainedAt);
     long now = Time.now();
-    if (now - askedAt < keepAlive) {
-      return;
+    turnedAt = now;
+    if (executor != null && now - lookedAt >= SharedReading.SLICE_NANOS) {
+      lookedAt = now;
+      clients.forEach(client -> client.giveUpLate(now));
     }
-    askedAt = now;
-    for (ServedClient client : List.copyOf(clients)) {
-      try {
-        client.requireAnswer(now, settings.keepAliveAnswer().toNanos(), isDrained);
-      } catch (RuntimeException e) {
-        abort(client, e);
-      }
-    }
-  }
-
-  /** Begins a request that has arrived, if it is one, and its client may; returns its kind. */
-  private int begin(int index) {
-    ServedClient client = byNumber.get(completions.queuePairNumber(index));
-    if (client == null
-        || completions.id(index) >= ServedClient.SEND
-        || !completions.isSuccess(index)) {
-      return NOT_BEGUN;
-    }
-    try { // The kind first: nothing fails between the begin of a request and what ends it.
-      int kind = requests.kind((int) completions.id(index), completions.byteLength(index));
-      return client.begin() ? kind : NOT_BEGUN;
-    } catch (Throwable t) {
-      abort(client, t);
-      return NOT_BEGUN;
+    if (keepAlive > 0 && now - askedAt >= keepAlive) {
+      askedAt = now;
+      clients.forEach(client -> client.requireAnswer(now, keepAliveAnswer.toNanos(), drainedAt));
     }
   }
 
   /** Whatever a completion causes ends its client alone. */
   private void completed(int index) {
-    ServedClient client = byNumber.get(completions.queuePairNumber(index));
+    ServedClient client = clients.get(completions.queuePairNumber(index));
+    if (client == null) { // It has gone.
+      return;
+    }
     try {
-      completed(client, completions.id(index), index);
+      flush(client);
+      completed(client, index);
     } catch (Throwable t) {
       abort(client, t);
     }
   }
 
-  private void abort(@Nullable ServedClient client, Throwable reason) {
+  /** Posts the answers of a client when another one follows. */
+  @SuppressWarnings("ReferenceEquality")
+  private void flush(@Nullable ServedClient next) {
+    ServedClient before = unflushed;
+    if (before != null && before != next) {
+      unflushed = null;
+      try {
+        before.flush();
+      } catch (Throwable t) {
+        abort(before, t);
+      }
+    }
+  }
+
+  /** Logs why a client failed, and ends its connection. */
+  void abort(ServedClient client, Throwable reason) {
     boolean _ =
         ServiceLoop.attempt(
             () ->
                 System.getLogger("dev.verbena")
-                    .log(
-                        System.Logger.Level.WARNING,
-                        (client == null ? "a client" : client) + " of " + this + " failed",
-                        reason));
-    if (client != null) {
-      client.disconnect();
-    }
+                    .log(System.Logger.Level.WARNING, client + " of " + this + " failed", reason));
+    client.disconnect();
   }
 
-  private void completed(@Nullable ServedClient client, long id, int index) {
-    boolean good = completions.isSuccess(index);
-    if (client != null && !good && id != ServedClient.LAST) {
+  private void completed(ServedClient client, int index) {
+    long id = completions.id(index);
+    boolean isGood = completions.isSuccess(index);
+    if (!isGood) {
       client.beginEnd(); // Without the event: a peer that was killed answers no disconnect request.
     }
-    if (id < ServedClient.SEND) {
-      if (client != null && good) {
-        received(client, (int) id, completions.byteLength(index), kinds[index]);
-      } else {
-        requests.repost((int) id);
+    if (id < PostedSends.FIRST_ID) {
+      client.received();
+      if (isGood) {
+        received(client, (int) id, completions.byteLength(index));
       }
     } else if (id == ServedClient.PROBE) {
-      if (client != null) {
-        client.answered();
-      }
-    } else if (id == ServedClient.LAST) {
-      if (client != null) {
-        client.end();
-      }
-    } else if (id >= ServedClient.READ) {
-      int receive = (int) (id - ServedClient.READ);
-      boolean isUnderWay = client != null && client.endRead();
-      if (isUnderWay && good) {
-        dispatch(client, receive);
-      } else {
-        discard(isUnderWay ? client : null, receive);
-      }
-    } else if (client != null) {
-      int receive = client.freeAnswerPlace((int) (id - ServedClient.SEND));
-      if (receive >= 0) {
-        dispatch(client, receive);
-      }
-    }
-  }
-
-  private void received(ServedClient client, int receive, long length, int kind) {
-    if (kind == NOT_BEGUN) {
-      client.disconnect();
-      requests.repost(receive);
-    } else if (kind < 0) {
-      client.disconnect();
-      discard(client, receive);
-    } else if (kind == RequestFrame.LARGE_REQUEST) {
-      readLarge(client, receive);
+      client.answered();
     } else {
-      requests.arrived(receive, length);
-      dispatch(client, receive);
+      client.completed(id, isGood);
     }
   }
 
-  /** Reads the bytes of a request from the client's memory, or refuses them. */
-  private void readLarge(ServedClient client, int receive) {
-    RemoteMemory remote = requests.remote(receive);
-    MemoryRegion target;
-    try {
-      target = requests.allocate(receive, remote.length());
-    } catch (Throwable t) { // Such as ENOMEM, or OutOfMemoryError.
-      requests.refuse(receive, t);
-      dispatch(client, receive);
-      return;
-    }
-    try {
-      client.read(receive, remote, target);
-    } catch (Throwable t) {
-      discard(client, receive);
-      throw t;
+  private void received(ServedClient client, int receive, long length) {
+    Request request = client.begin(receive, length, Time.now());
+    if (request == null) {
+      client.beginEnd();
+    } else if (isStopping) {
+      request.refuse(new RequestFailedException(this + " stops", true));
+      dispatch(request);
+    } else if (request.isLarge()) {
+      large.begin(request);
+    } else {
+      dispatch(request);
     }
   }
 
-  /** Ends a request without an answer. */
-  private void discard(@Nullable ServedClient client, int receive) {
-    drop(client, receive, 0, 0);
+  /** Lets the next turn answer a request. */
+  void later(Request request) {
+    later.add(request);
   }
 
   /** Answers a request, or leaves it until there is a place for its answer. */
-  private void dispatch(ServedClient client, int receive) {
-    int place = client.takeAnswerPlace(receive);
-    if (place < 0) {
-      return;
+  void dispatch(Request request) {
+    if (request.client().takeAnswerPlace(request)) {
+      begin(request);
     }
+  }
+
+  /** Answers a request that has a place for its answer. */
+  void begin(Request request) {
     if (executor == null) {
-      answer(client, receive, place);
+      answer(request);
       return;
     }
     try {
-      executor.execute(() -> answer(client, receive, place));
+      executor.execute(request);
     } catch (Throwable t) { // Such as RejectedExecutionException.
-      requests.refuse(receive, t);
-      answer(client, receive, place);
+      request.refuse(t);
+      answer(request);
     }
   }
 
   /** Answers a request. What fails ends its client, but for the handler. */
-  private void answer(ServedClient client, int receive, int place) {
+  void answer(Request request) {
+    int place = request.place();
     try {
-      long length = 0;
+      request.handle(handler);
+    } catch (Throwable t) {
+      failed(request, place, t);
+      return;
+    } finally {
+      if (Thread.currentThread().equals(own)) {
+        boolean _ = Thread.interrupted(); // By the handler; the next one is of another client.
+      }
+    }
+    end(request, place, true);
+  }
+
+  /** Ends a request without an answer, and its client. */
+  void failed(Request request, int place, Throwable reason) {
+    abort(request.client(), reason);
+    end(request, place, false);
+  }
+
+  /** Ends a request: its receive request is posted again, and its answer is sent if it has one. */
+  void end(Request request, int place, boolean isAnswered) {
+    ServedClient client = request.client();
+    MemoryRegion memory = request.takeLarge();
+    try {
       try {
-        length = write(client, receive, place);
-      } finally {
-        drop(client, receive, place, length);
+        client.finish(request, place, isAnswered);
+      } finally { // Also if its answer cannot be sent.
+        giveBack(client, memory);
+      }
+      if (executor != null || !running.isHeldByCurrentThread()) {
+        client.flush();
+        return;
       }
     } catch (Throwable t) {
       abort(client, t);
     }
+    flush(client);
+    unflushed = client;
   }
 
-  /** Writes the answer of the handler to a place, or its failure; returns the length. */
-  private long write(ServedClient client, int receive, int place) {
-    int kind = RequestFrame.ANSWER;
-    int length;
-    MemorySegment memory = client.answer(place);
-    try {
-      length = handler.answer(requests.bytes(receive), memory);
-      Objects.checkFromIndexSize(0, length, (int) memory.byteSize());
-    } catch (Throwable t) { // The client's call throws its message.
-      kind = RequestFrame.FAILURE;
-      String message = t.getMessage() == null ? t.toString() : t.getMessage();
-      byte[] bytes = message.getBytes(StandardCharsets.UTF_8);
-      length = (int) Math.min(bytes.length, memory.byteSize());
-      MemorySegment.copy(MemorySegment.ofArray(bytes), 0, memory, 0, length);
+  /** Gives back the memory of a large request, if it has some. */
+  void giveBack(ServedClient client, @Nullable MemoryRegion memory) {
+    if (memory != null) {
+      large.end(client, memory);
     }
-    client.writeHeader(place, receive, kind);
-    return (long) RequestFrame.HEADER + length;
   }
 
-  /** Posts the receive request of a request again, and ends the request. */
-  private void drop(@Nullable ServedClient client, int receive, int place, long length) {
-    try {
-      requests.drop(receive);
-    } finally {
-      if (client != null) {
-        client.finish(place, length);
+  /** Returns the memory for large answers that are copied. */
+  RegionPool copies() {
+    return copies;
+  }
+
+  /** There is room for another RDMA read. */
+  void readMore() {
+    large.advance();
+  }
+
+  /** Removes the large requests of a client that wait for memory. */
+  List<Request> removeLarge(ServedClient client) {
+    return large.remove(client);
+  }
+
+  // Closing
+
+  /**
+   * Stops listening, refuses further requests, whose calls throw a {@linkplain
+   * RequestFailedException#isTransient transient} exception, and waits until those under way have
+   * been answered. To be called before {@link #close}, while the server runs in another thread.
+   *
+   * @param timeout the maximum time to wait
+   * @throws RdmaTimeoutException if the timeout expires
+   * @throws InterruptedException if the thread is interrupted
+   */
+  public void stop(Duration timeout) throws InterruptedException {
+    Deadline deadline = Deadline.after(timeout);
+    isStopping = true;
+    listener.stop();
+    List<ServedClient> busy = clients.all();
+    while (true) {
+      busy.removeIf(client -> !client.isBusy()); // What it sends then is refused.
+      if (busy.isEmpty()) {
+        return;
       }
+      if (deadline.isOver()) {
+        throw deadline.missedBy("answering the requests under way of " + this);
+      }
+      Time.sleep(Math.min(PAUSE_NANOS, deadline.remainingNanos()));
     }
   }
 
@@ -609,6 +575,7 @@ public final class RequestServer implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
+    clients.all().forEach(ServedClient::disconnect);
     // The clients close before the domain. If it ends with the listening, that ends last.
     AfterFailure.closeAll(
         () -> listener.stopIfDomainRemains(Inside.LIBRARY), this::closeAfterClients);
@@ -616,20 +583,29 @@ public final class RequestServer implements AutoCloseable {
   }
 
   private void closeAfterClients() {
-    List.copyOf(clients).forEach(client -> client.disconnect());
     boolean nobodyRuns =
         Uninterrupted.acquire(running, Deadline.after(CLOSING_TIME)::remainingNanos);
     try {
-      List.copyOf(clients).forEach(ServedClient::end);
-      Deadline gone = Deadline.after(CLOSING_TIME); // Not prolonged by an interrupt.
-      boolean _ = Uninterrupted.await(() -> listener.awaitConnections(gone));
-      isLate = true;
-      AfterFailure.closeAll(unclosed::closeAll, listener::close, queue::close, channel::close);
+      clients.endAll(Deadline.after(CLOSING_TIME)); // Not prolonged by an interrupt.
+      AfterFailure.closeAll(clients::closeAll, listener::close, queue::close, channel::close);
     } finally {
       if (nobodyRuns) {
         running.unlock();
       }
     }
+  }
+
+  boolean isClosed() {
+    return closed;
+  }
+
+  boolean mayAccept() {
+    return !closed && !isStopping && removal == null;
+  }
+
+  /** The device was removed. */
+  void removed(ConnectionException reason) {
+    removal = reason;
   }
 
   @Override

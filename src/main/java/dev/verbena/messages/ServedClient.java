@@ -7,63 +7,78 @@ import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
-import dev.verbena.values.AccessFlag;
-import dev.verbena.values.QueuePairCapacity;
-import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.MemoryRegion;
-import dev.verbena.verbs.ProtectionDomain;
-import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.RemoteMemory;
-import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** A client of a server that is connected, or connects. */
-final class ServedClient {
-  /** The ids of sends and reads are at least these; those of receives are smaller. */
-  static final long SEND = 1L << 32;
-
-  static final long READ = 1L << 33;
-
-  /** The id of the last request of a queue pair: all of its completions have been read. */
-  static final long LAST = 1L << 34;
-
+final class ServedClient implements PostedSends.Listener {
   /** The id of a keep-alive. */
-  static final long PROBE = 1L << 35;
+  static final long PROBE = 1L << 34;
 
-  /**
-   * How long to wait for {@link dev.verbena.values.AsyncEventType#QP_LAST_WQE_REACHED}, which old
-   * drivers do not raise, and nobody reads if the program reads no more events of the device. No
-   * completion is that late.
-   */
-  private static final long LAST_WQE_NANOS = 500_000_000;
+  /** The tag of a write, which completes before its answer, and that of a read. */
+  static final int NOTHING = -1;
+
+  private static final int READ = -2;
+
+  /** How many answers more than requests there are: those that are sent while others are begun. */
+  private static final int MORE = 16;
+
+  /** The maximum number of send requests of a ring, for any limit of requests under way. */
+  private static final int RING = 1024;
+
+  /** How long the completions of a queue pair may take that is in state ERR. */
+  private static final long FLUSH_NANOS = 500_000_000;
 
   private final RequestServer server;
-  private final ServedRequests requests;
+  private final ServedClients clients;
   private final int limit;
   private final HalfOpenRequests.Pending<Endpoint> pending;
   private final Endpoint endpoint;
-  private final QueuePair queuePair;
-  private final MemoryRegion answers;
-  private final SendList sends;
-  private final SendList reads;
+  private final MessageQueues queues;
+  private final Request[] requests;
+  private final int messageSize;
+  private final ScopedLock lock = new ScopedLock();
 
-  /** The free places for answers, and requests that wait for one; guarded by the lock. */
+  // Guarded by the lock.
+
+  /** The free places for answers, and the requests that wait for one. */
   private final int[] free;
 
   private int freeCount;
-  private final int[] waiting;
-  private int waitingCount;
-  private final ScopedLock lock = new ScopedLock();
+  private final Deque<Request> waiting = new ArrayDeque<>();
 
-  private final int messageSize;
+  /** The requests whose answers wait for room in the ring. */
+  private final Deque<Request> unsent = new ArrayDeque<>();
 
-  /** The requests that were not answered; guarded by the lock. */
+  /** The large requests that were read, and what is told of answers, of one turn. */
+  private final Deque<Request> read = new ArrayDeque<>();
+
+  private final Deque<Runnable> told = new ArrayDeque<>();
+
+  /** The memory of answers that are written to the client, by place; and who is told. */
+  private final @Nullable MemoryRegion[] copies;
+
+  private final @Nullable Runnable[] whenSent;
+
+  /** The requests that were not answered, and those of them that the server has given up. */
   private int underWay;
 
-  /** The RDMA reads that have not completed; guarded by the lock. */
-  private int reading;
+  private int givenUp;
+
+  /**
+   * The requests whose RDMA reads have not completed, in the order of the reads; the number of
+   * those for which there is room in the ring, which are begun or about to be; and the bytes of the
+   * memory for large requests.
+   */
+  private final Deque<Request> reading = new ArrayDeque<>();
+
+  private int reserved;
+  private long copied;
 
   private boolean hasPlace;
 
@@ -74,50 +89,56 @@ final class ServedClient {
   private long probedAt;
   private boolean isEnding;
   private long endedAt;
+  private boolean isFailed;
   private boolean gone;
   private boolean destroyed;
+
+  /** Returns the sizes of the queues of a client. */
+  static MessageQueues.Sizes sizes(int limit, int messageSize) {
+    int more = Math.min(limit, MORE);
+    int places = limit + 2 * more;
+    int ring = more + Math.min(2 * places, RING); // An answer may be a write and a send.
+    return new MessageQueues.Sizes(places, ring, 0, limit, more, RequestFrame.size(messageSize));
+  }
 
   /**
    * Creates the queue pair of a client, for a request that is not accepted yet.
    *
-   * @param limit the maximum number of requests under way
-   * @param messageSize the maximum size of a message of the client
+   * @param terms its limits
    */
   ServedClient(
       RequestServer server,
+      ServedClients clients,
       HalfOpenRequests.Pending<Endpoint> pending,
       CompletionQueue queue,
-      ServedRequests requests,
-      int limit,
-      int messageSize) {
+      RequestFrame.Terms terms) {
     this.server = server;
+    this.clients = clients;
     this.pending = pending;
     this.endpoint = pending.request();
-    this.requests = requests;
-    this.limit = limit;
-    this.messageSize = messageSize;
-    sends = new SendList(2 * limit, 1);
-    reads = new SendList(limit, 1);
-    free = new int[2 * limit];
-    waiting = new int[limit];
-    ProtectionDomain domain = server.domain();
-    queuePair =
-        endpoint
-            .id()
-            .queues()
-            .createQueuePair(
-                QueuePair.builder(domain, QueuePairType.RC)
-                    .completions(queue)
-                    .sharedReceiveQueue(requests.queue())
-                    .capacity(QueuePairCapacity.of(3 * limit + 2)));
-    answers = domain.allocateMemory(2L * limit * requests.stride(), AccessFlag.LOCAL_WRITE);
-    for (int i = 0; i < 2 * limit; i++) {
+    limit = terms.limit();
+    messageSize = terms.messageSize();
+    MessageQueues.Sizes sizes = sizes(limit, messageSize);
+    queues = new MessageQueues(endpoint, server.domain(), queue, sizes);
+    requests = new Request[sizes.receives() + sizes.spares()];
+    for (int i = 0; i < requests.length; i++) {
+      requests[i] = new Request(server, this, queues.incoming(), i);
+    }
+    free = new int[sizes.messages()];
+    copies = new MemoryRegion[sizes.messages()];
+    whenSent = new Runnable[sizes.messages()];
+    for (int i = free.length - 1; i >= 0; i--) {
       free[freeCount++] = i;
     }
   }
 
-  QueuePair queuePair() {
-    return queuePair;
+  MessageQueues queues() {
+    return queues;
+  }
+
+  /** Returns the maximum size of an answer that is a message. */
+  int messageSize() {
+    return messageSize;
   }
 
   /** Disconnects, so that all requests are flushed. */
@@ -125,30 +146,7 @@ final class ServedClient {
     endpoint.id().endQuietly(Inside.LIBRARY);
   }
 
-  /** Takes a place for an answer; -1 if the request must wait for one. */
-  int takeAnswerPlace(int receive) {
-    try (var _ = lock.hold()) {
-      if (freeCount == 0) {
-        waiting[waitingCount++] = receive;
-        return -1;
-      }
-      return free[--freeCount];
-    }
-  }
-
-  /** Frees a place; returns a request that waited for it, or -1. */
-  int freeAnswerPlace(int place) {
-    try (var _ = lock.hold()) {
-      free[freeCount++] = place;
-      if (waitingCount == 0) {
-        return -1;
-      }
-      int first = waiting[0];
-      waitingCount--;
-      System.arraycopy(waiting, 1, waiting, 0, waitingCount);
-      return first;
-    }
-  }
+  // The beginning of requests
 
   /**
    * Takes a place, unless the client has one: when the connection is established, or the first
@@ -156,74 +154,308 @@ final class ServedClient {
    */
   boolean takePlace() {
     try (var _ = lock.hold()) {
-      if (!hasPlace && !gone && server.tryTakePlace()) {
+      if (!hasPlace && !gone && clients.tryTakePlace()) {
         hasPlace = true;
-        server.endPending(pending);
+        clients.endPending(pending);
       }
       return hasPlace;
     }
   }
 
-  /** Begins a request; returns false if the client has too many, or no place. */
-  boolean begin() {
+  /**
+   * Begins a request that has arrived; returns null if the client has no place.
+   *
+   * @throws IllegalArgumentException if the message is no request
+   */
+  @Nullable Request begin(int receive, long length, long now) {
+    Request request = requests[receive];
     try (var _ = lock.hold()) {
-      if (underWay == limit || !takePlace()) {
-        return false;
+      if (!request.arrived(length, now)) {
+        throw new IllegalArgumentException("a message of %d bytes is no request".formatted(length));
+      }
+      if (!takePlace()) {
+        return null;
       }
       isHeard = true;
       underWay++;
-      return true;
+      return request;
+    }
+  }
+
+  /** Returns whether a request, or its answer, is under way. */
+  boolean isBusy() {
+    try (var _ = lock.hold()) {
+      return !gone && (underWay > givenUp || freeCount + givenUp < free.length);
     }
   }
 
   /**
-   * Ends a request with its answer, or without one if the length is 0; and what the client has if
-   * it was the last one of a client that has gone.
+   * Reserves memory and room in the ring to read a large request. Returns false if the client has
+   * its share of the memory, which is one request at least, or of the ring.
    */
-  void finish(int place, long length) {
+  boolean reserveRead(long size, long share) {
+    try (var _ = lock.hold()) {
+      if (reserved == Math.min(limit, MORE) || (copied > 0 && copied + size > share)) {
+        return false;
+      }
+      reserved++;
+      copied += size;
+      return true;
+    }
+  }
+
+  /** Nothing is read with what was reserved. */
+  void cancelRead(long size) {
+    try (var _ = lock.hold()) {
+      reserved--;
+      copied -= size;
+    }
+  }
+
+  /** Memory for large requests was given back. */
+  void endRead(long size) {
+    try (var _ = lock.hold()) {
+      copied -= size;
+    }
+  }
+
+  /** Reads the bytes of a large request; returns false if the client goes. */
+  boolean read(Request request, MemoryRegion target) {
+    try (var _ = lock.hold()) {
+      if (gone || isEnding || queues.sends().hasFailed()) { // It may have no more completions.
+        return false;
+      }
+      queues.sends().read(READ, target, request.source());
+      post();
+      reading.add(request);
+      return true;
+    }
+  }
+
+  /** Takes a place for the answer; returns false if the request must wait for one. */
+  boolean takeAnswerPlace(Request request) {
+    try (var _ = lock.hold()) {
+      if (freeCount == 0) {
+        waiting.add(request);
+        return false;
+      }
+      request.start(free[--freeCount]);
+      return true;
+    }
+  }
+
+  /** Returns the memory for the bytes of an answer. */
+  MemorySegment answer(int place) {
+    MessageSlots answers = queues.outgoing();
+    return answers
+        .region()
+        .memory()
+        .asSlice(answers.offset(place) + RequestFrame.HEADER, messageSize);
+  }
+
+  /** Writes the header of an answer, and the length of one that is written; -1 for none. */
+  void writeHeader(int place, long id, int kind, long written) {
+    MessageSlots answers = queues.outgoing();
+    MemorySegment memory = answers.region().memory();
+    RequestFrame.write(memory, answers.offset(place), id, kind, 0);
+    if (written >= 0) {
+      RequestFrame.writeLength(memory, answers.offset(place) + RequestFrame.HEADER, written);
+    }
+  }
+
+  // The end of requests
+
+  /**
+   * Ends a request with its answer, or without one. {@link #flush} sends the answer.
+   *
+   * @param place the place for the answer; -1 if it has none
+   */
+  void finish(Request request, int place, boolean isAnswered) {
+    try (var _ = lock.hold()) {
+      request.isRunning = false;
+      underWay--;
+      if (place >= 0) {
+        copies[place] = request.takeCopy();
+        whenSent[place] = request.whenSent();
+      }
+      boolean isSent = isAnswered && !gone && !request.isGivenUp && !queues.sends().hasFailed();
+      if (isSent && (!unsent.isEmpty() || !hasRoom())) {
+        unsent.add(request);
+      } else {
+        leave(request, place, isSent);
+      }
+    }
+  }
+
+  /** Returns whether there is room in the ring for an answer, besides that for reads. */
+  private boolean hasRoom() {
+    return queues.sends().room() - (Math.min(limit, MORE) - reading.size()) >= 2;
+  }
+
+  /** The receive request can be posted again, and the answer sent if there is one. */
+  private void leave(Request request, int place, boolean isSent) {
+    if (request.isGivenUp) {
+      givenUp--;
+      queues.receives().giveBack(request.receive);
+    } else {
+      queues.receives().add(request.receive);
+    }
+    if (isSent) {
+      request.send(queues.sends(), queues.outgoing().region(), queues.outgoing().offset(place));
+    } else if (place >= 0) {
+      sent(place);
+    }
+  }
+
+  /** Posts the answers of requests that have ended; and ends what the client has if it has gone. */
+  void flush() {
     lock.lock();
     try {
-      underWay--; // Before the client may send the next request.
-      if (!gone && length > 0) {
-        sends.send(place).id(SEND + place).local(answers, offset(place), length).signaled();
-        if (queuePair.post(sends, place, 1) == 0) {
-          throw new IllegalStateException(queuePair + " is full of answers");
-        }
-      }
+      post();
     } finally {
       lock.unlock();
+      runSent();
+      startWaiting();
       destroyIfLast();
     }
   }
 
-  void read(int receive, RemoteMemory remote, MemoryRegion target) {
-    try (var _ = lock.hold()) {
-      if (gone) {
-        throw new IllegalStateException(this + " has ended"); // Nobody would count its end.
-      }
-      int index = Math.floorMod(requests.slot(receive), limit);
-      reads
-          .read(index)
-          .id(READ + receive)
-          .local(target, 0, remote.length())
-          .remote(remote.address(), remote.rkey())
-          .signaled();
-      if (queuePair.post(reads, index, 1) == 0) {
-        throw new IllegalStateException(queuePair + " is full of reads");
-      }
-      reading++;
+  /** The client may send another request when it has an answer: there is a receive request. */
+  private void post() {
+    if (!gone) {
+      boolean _ = queues.receives().flush();
+      queues.sends().post();
     }
   }
 
-  /** Ends an RDMA read; returns false if the client has gone, and its requests with it. */
-  boolean endRead() {
-    try (var _ = lock.hold()) {
-      if (!gone) {
-        reading--;
+  /** Gives up the requests whose clients have. */
+  void giveUpLate(long now) {
+    for (Request request : requests) {
+      if (request.isRunning) {
+        giveUp(request, now);
       }
-      return !gone;
     }
   }
+
+  /**
+   * Tells the client of a request whose handler still runs that nobody waits for the answer, if its
+   * time is over: then it may send another one.
+   */
+  private void giveUp(Request request, long now) {
+    try (var _ = lock.hold()) {
+      if (request.isRunning
+          && !request.isGivenUp
+          && request.isLate(now)
+          && !gone
+          && freeCount > 0
+          && hasRoom()
+          && queues.receives().replace()) {
+        request.isGivenUp = true;
+        givenUp++;
+        int place = free[--freeCount];
+        writeHeader(place, request.id(), RequestFrame.EXPIRY, -1);
+        MessageSlots answers = queues.outgoing();
+        queues.sends().send(place, answers.region(), answers.offset(place), RequestFrame.HEADER);
+        post();
+      }
+    }
+  }
+
+  /** A receive request has completed. */
+  void received() {
+    try (var _ = lock.hold()) {
+      queues.receives().completed();
+    }
+  }
+
+  /**
+   * A send has completed, and those before it.
+   *
+   * @param isGood whether it succeeded
+   */
+  void completed(long id, boolean isGood) {
+    lock.lock();
+    try {
+      if (!gone) { // Otherwise end() has done so.
+        queues.sends().completed(id, this);
+        if (isGood && !unsent.isEmpty()) {
+          while (!unsent.isEmpty() && hasRoom()) {
+            Request next = unsent.remove();
+            leave(next, next.place(), true);
+          }
+          post();
+        }
+      }
+    } finally {
+      lock.unlock();
+    }
+    runSent();
+    startWaiting();
+    for (Request next = nextRead(); next != null; next = nextRead()) {
+      server.readMore();
+      if (isGood) {
+        server.dispatch(next);
+      } else {
+        server.end(next, -1, false);
+      }
+    }
+  }
+
+  @Override
+  public void sent(int tag) {
+    if (tag >= 0) {
+      MemoryRegion copy = copies[tag];
+      if (copy != null) {
+        server.copies().give(copy);
+        copies[tag] = null;
+      }
+      if (whenSent[tag] != null) {
+        told.add(whenSent[tag]);
+        whenSent[tag] = null;
+      }
+      free[freeCount++] = tag;
+    } else if (tag == READ) {
+      reserved--;
+      read.add(reading.remove());
+    }
+  }
+
+  private void startWaiting() {
+    for (Request next = nextWaiting(); next != null; next = nextWaiting()) {
+      server.begin(next);
+    }
+  }
+
+  private void runSent() {
+    for (Runnable next = nextTold(); next != null; next = nextTold()) {
+      boolean _ = ServiceLoop.attempt(next);
+    }
+  }
+
+  private @Nullable Runnable nextTold() {
+    try (var _ = lock.hold()) {
+      return told.poll();
+    }
+  }
+
+  private @Nullable Request nextRead() {
+    try (var _ = lock.hold()) {
+      return read.poll();
+    }
+  }
+
+  private @Nullable Request nextWaiting() {
+    try (var _ = lock.hold()) {
+      if (waiting.isEmpty() || freeCount == 0) {
+        return null;
+      }
+      Request next = waiting.remove();
+      next.start(free[--freeCount]);
+      return next;
+    }
+  }
+
+  // Keep-alive
 
   /**
    * Writes zero bytes to the memory of a silent client, which its device acknowledges; otherwise
@@ -231,18 +463,18 @@ final class ServedClient {
    * retries.
    *
    * @param answer the maximum time for the acknowledgement, in nanoseconds
-   * @param isDrained whether all completions were read: none is an acknowledgement
+   * @param drainedAt until when all completions that had come were read
    */
-  void requireAnswer(long now, long answer, boolean isDrained) {
+  void requireAnswer(long now, long answer, long drainedAt) {
     boolean isSilent = false;
     try (var _ = lock.hold()) {
       if (!hasPlace || isEnding || gone) {
         return;
       }
       if (isProbed) {
-        isSilent = !isHeard && isDrained && now - probedAt >= answer;
-      } else if (!isHeard && reading == 0) {
-        isProbed = queuePair.post(RequestFrame.emptyWrite(PROBE)) == 1;
+        isSilent = !isHeard && drainedAt - probedAt >= answer;
+      } else if (!isHeard && reading.isEmpty()) {
+        isProbed = queues.probe(PROBE);
         probedAt = now;
       }
       isHeard = false;
@@ -258,6 +490,8 @@ final class ServedClient {
     }
   }
 
+  // The end
+
   /**
    * Disconnects; {@link RequestServer#run} ends the client when all of its completions have been
    * read.
@@ -267,46 +501,55 @@ final class ServedClient {
     try (var _ = lock.hold()) {
       if (!isEnding) {
         endedAt = Time.now();
-        server.ending(this);
+        clients.ending(this);
       }
       isEnding = true;
     }
   }
 
   /**
-   * Posts the last request of a queue pair in state ERR, whose completion follows all others: those
-   * of receive requests, too, when the last of them has completed. Returns false if it is to be
-   * tried again; the queue may be full of flushed requests.
+   * Ends a client that has disconnected if all of its completions have been read, or do not come;
+   * returns whether it has.
+   *
+   * @param drainedAt until when all that had come were read, which a handler may have delayed
    */
-  boolean postLast() {
-    boolean isLate = Time.now() - endedAt >= LAST_WQE_NANOS;
-    if (!isLate && !queuePair.isLastWqeReached() && queuePair.isOpen()) {
-      return false;
+  boolean endIfFlushed(long drainedAt) {
+    boolean isFlushed;
+    try (var _ = lock.hold()) {
+      isFlushed = queues.receives().posted() == 0 && !queues.sends().hasOutstanding();
     }
-    try {
-      return queuePair.post(RequestFrame.emptyWrite(LAST)) == 1;
-    } catch (RuntimeException e) { // Nothing completes any more, or close() has ended it.
-      if (isLate || !queuePair.isOpen()) {
-        end();
-        return true;
-      }
-      return false;
+    long waited = drainedAt - endedAt;
+    if (!isFlushed && waited >= 2 * FLUSH_NANOS) {
+      isFlushed = true;
+    } else if (!isFlushed && waited >= FLUSH_NANOS && !isFailed) { // Not disconnected.
+      isFailed = true;
+      boolean _ = ServiceLoop.attempt(queues.queuePair()::fail);
     }
+    if (isFlushed) {
+      end();
+    }
+    return isFlushed;
   }
 
   /** Ends a client whose completions have been read, or are not going to be. */
   void end() {
-    int[] dropped;
+    List<Request> dropped = server.removeLarge(this);
     try (var _ = lock.hold()) {
       gone = true;
-      dropped = Arrays.copyOf(waiting, waitingCount);
-      underWay -= waitingCount + reading;
-      waitingCount = 0;
-      reading = 0;
+      dropped.addAll(waiting);
+      waiting.clear();
+      unsent.clear(); // Their memory follows, by their places.
+      underWay -= reading.size(); // They never complete; the device may still write their memory.
+      for (int place = 0; place < copies.length; place++) {
+        if (copies[place] != null || whenSent[place] != null) {
+          sent(place);
+        }
+      }
     }
-    for (int receive : dropped) {
-      boolean _ = ServiceLoop.attempt(() -> requests.drop(receive));
+    for (Request request : dropped) {
+      boolean _ = ServiceLoop.attempt(() -> server.end(request, -1, false));
     }
+    runSent();
     destroyIfLast();
   }
 
@@ -317,30 +560,16 @@ final class ServedClient {
       }
       destroyed = true;
     }
-    server.forget(this);
-    if (hasPlace) { // Before the endpoint, for which the close of the server waits.
-      server.freePlace();
+    clients.remove(
+        this, pending, hasPlace, () -> AfterFailure.closeAll(this::closeEndpoint, queues::close));
+  }
+
+  /** Destroys the queue pair; then no device writes the memory of reads any more. */
+  private void closeEndpoint() {
+    endpoint.close();
+    for (Request each = reading.poll(); each != null; each = reading.poll()) {
+      server.giveBack(this, each.takeLarge());
     }
-    server.release(endpoint, () -> AfterFailure.closeAll(endpoint::close, answers::close));
-    server.closed(this);
-    if (!hasPlace) {
-      server.endPending(pending);
-    }
-  }
-
-  /** Returns the memory for the bytes of an answer. */
-  MemorySegment answer(int place) {
-    return answers.memory().asSlice(offset(place) + RequestFrame.HEADER, messageSize);
-  }
-
-  /** Writes the header of an answer to a request. */
-  void writeHeader(int place, int receive, int kind) {
-    RequestFrame.write(
-        answers.memory(), offset(place), requests.slot(receive), requests.sequence(receive), kind);
-  }
-
-  private long offset(int place) {
-    return place * requests.stride();
   }
 
   @Override

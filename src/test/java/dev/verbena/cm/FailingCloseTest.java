@@ -81,7 +81,8 @@ class FailingCloseTest {
 
     RequestServer serve() throws Exception {
       InetSocketAddress local = new InetSocketAddress(hosts.serverAddress(), 0);
-      return hosts.call(() -> RequestServer.open(local, DEFAULT, 2, (request, answer) -> 1));
+      return hosts.call(
+          () -> RequestServer.builder(local, request -> request.answer(1)).clients(2).open());
     }
 
     RequestClient call(RequestServer server) throws Exception {

@@ -193,7 +193,10 @@ class ExamplesTest {
   @DeviceTest
   @Needs(CM)
   void requestsAreAnswered() throws Exception {
-    assertEquals("ONE\nTHREE\nTWO\n", printed("RequestResponse", Rig.addressB().getHostAddress()));
+    assertEquals(
+        "ONE\nTHREE\nTWO\nFOUR\n", printed("RequestResponse", Rig.addressB().getHostAddress()));
+    assertEquals(
+        "1000 values are equal\n", printed("KeyValueCache", Rig.addressB().getHostAddress()));
   }
 
   @DeviceTest

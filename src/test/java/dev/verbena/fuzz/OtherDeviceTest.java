@@ -23,8 +23,8 @@ import dev.verbena.flow.FlowMatch;
 import dev.verbena.flow.FlowRule;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.messages.Connection;
-import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.messages.RequestClient;
+import dev.verbena.messages.RequestFailedException;
 import dev.verbena.messages.RequestServer;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.soft.SoftHosts;
@@ -74,6 +74,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -538,14 +539,45 @@ class OtherDeviceTest {
         });
   }
 
-  private static RequestServer requestServer(SoftHosts hosts) throws Exception {
+  /**
+   * A server whose handler calls {@code Request.answer} with a region.
+   *
+   * @param thrown receives what that throws
+   */
+  private static RequestServer requestServer(
+      SoftHosts hosts, MemoryRegion region, CompletableFuture<RuntimeException> thrown)
+      throws Exception {
+    RequestServer.Handler handler =
+        request -> {
+          try {
+            request.answer(region, 0, 8, null);
+          } catch (RuntimeException e) {
+            thrown.complete(e);
+            throw e;
+          }
+        };
     return hosts.call(
         () ->
-            RequestServer.open(
-                new InetSocketAddress(hosts.serverAddress(), 0),
-                ConnectionSettings.DEFAULT,
-                1,
-                (request, answer) -> 0));
+            RequestServer.builder(new InetSocketAddress(hosts.serverAddress(), 0), handler)
+                .clients(1)
+                .open());
+  }
+
+  private void requests(
+      RequestClient client, Side other, CompletableFuture<RuntimeException> thrown) {
+    MemorySegment eight = MemorySegment.ofArray(new byte[8]);
+    calls.put(
+        "RequestClient.call(MemoryRegion, long, long, MemorySegment, Duration)",
+        () -> client.call(other.region, 0, 8, eight, SOON));
+    calls.put(
+        "RequestClient.call(MemorySegment, MemoryRegion, long, long, Duration)",
+        () -> client.call(eight, other.region, 0, 8, SOON));
+    calls.put(
+        "Request.answer(MemoryRegion, long, long, Runnable)",
+        () -> {
+          assertThrows(RequestFailedException.class, () -> client.call(eight, eight, SOON));
+          throw thrown.join();
+        });
   }
 
   private static RequestClient requestClient(SoftHosts hosts, RequestServer server)
@@ -578,6 +610,7 @@ class OtherDeviceTest {
   void objectsOfAnotherDeviceThrow() throws Exception {
     FakeProvider here = new FakeProvider().play(new Handles());
     FakeProvider there = new FakeProvider().play(new Handles());
+    CompletableFuture<RuntimeException> thrown = new CompletableFuture<>();
     try (SoftHosts hosts = SoftHosts.create();
         EventChannel channel = hosts.call(EventChannel::open);
         Side own = new Side(hosts.serverContext());
@@ -585,12 +618,10 @@ class OtherDeviceTest {
         PacketPort port = PacketPort.on(hosts.serverContext().device(), 1).open();
         Context hereOpen = FakeDevices.of(here).open();
         Context thereOpen = FakeDevices.of(there).open();
-        RequestServer server = requestServer(hosts);
+        RequestServer server = requestServer(hosts, other.region, thrown);
         RequestClient client = requestClient(hosts, server)) {
       verbs(own, other);
-      calls.put(
-          "RequestClient.call(MemoryRegion, long, long, MemorySegment, Duration)",
-          () -> client.call(other.region, 0, 8, MemorySegment.ofArray(new byte[8]), SOON));
+      requests(client, other, thrown);
       connections(hosts, own, other, channel);
       packets(port, other);
       handles(hereOpen, thereOpen);

@@ -43,6 +43,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Level;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -78,27 +79,24 @@ class HostileRequestsTest {
     hosts.close();
   }
 
-  private RequestServer server(int maxClients, RequestServer.Handler handler, boolean inExecutor)
+  private RequestServer server(int maxClients, Answering handler, boolean inExecutor)
       throws Exception {
     return server(maxClients, handler, inExecutor ? executor : null, SETTINGS);
   }
 
   private RequestServer server(
-      int maxClients,
-      RequestServer.Handler handler,
-      @Nullable Executor caller,
-      ConnectionSettings settings)
+      int maxClients, Answering handler, @Nullable Executor caller, ConnectionSettings settings)
       throws Exception {
     RequestServer server =
         hosts.call(
             () ->
-                RequestServer.open(
-                    new InetSocketAddress(hosts.serverAddress(), 0),
-                    settings,
-                    maxClients,
-                    Long.MAX_VALUE,
-                    handler,
-                    caller));
+                RequestServer.builder(
+                        new InetSocketAddress(hosts.serverAddress(), 0), Answering.by(handler))
+                    .settings(settings)
+                    .clients(maxClients)
+                    .largest(Long.MAX_VALUE)
+                    .executor(caller)
+                    .open());
     opened.add(server);
     running =
         Background.inBackground(
@@ -200,95 +198,43 @@ class HostileRequestsTest {
     RequestClient polite = client(server);
     RequestPeer peer = peer(server);
     full.set(true);
-    peer.send(0, 1, RequestFrame.REQUEST, RequestFrame.HEADER);
+    peer.send(0, RequestFrame.REQUEST, RequestFrame.HEADER);
     peer.awaitEnd();
     full.set(false);
     Faults _ = hosts.faults().freeQueues();
     assertServes(server, polite);
   }
 
+  /** What it sends beyond its limit finds no receive request, which others have. */
   @Test
-  void clientBeyondItsLimitLeavesItsPlace() throws Exception {
+  void clientBeyondItsLimitDelaysItselfAlone() throws Exception {
+    AtomicInteger begun = new AtomicInteger();
     CountDownLatch go = new CountDownLatch(1);
     RequestServer server =
         server(
             2,
             (request, answer) -> {
-              go.await();
+              if (request.byteSize() == 0) {
+                begun.incrementAndGet();
+                go.await();
+              }
               return 1;
             },
             true);
+    opened.add(go::countDown); // If an assertion fails.
     RequestClient polite = client(server);
     RequestPeer peer = peer(server);
     for (int i = 0; i < LIMIT + 3; i++) {
-      peer.send(i, 1, RequestFrame.REQUEST, RequestFrame.HEADER);
+      peer.send(i, RequestFrame.REQUEST, RequestFrame.HEADER);
     }
-    peer.awaitEnd();
+    for (int i = 0; i < 100; i++) {
+      assertEquals(1, polite.call(new byte[1], SOON).length);
+    }
+    Await.until("as many as it may", () -> begun.get() == LIMIT);
     go.countDown();
-    assertServes(server, polite);
-  }
-
-  /**
-   * Each request is answered before the next one is begun, so that there is only one under way at a
-   * time. The first is read alone, those that arrive meanwhile are read together.
-   */
-  @Test
-  void clientThatSendsFasterThanItIsAnsweredIsBeyondItsLimit() throws Exception {
-    CountDownLatch arrived = new CountDownLatch(1);
-    CountDownLatch go = new CountDownLatch(1);
-    RequestServer server =
-        server(
-            2,
-            (request, answer) -> {
-              arrived.countDown();
-              go.await();
-              return 1;
-            },
-            false);
-    RequestClient polite = client(server);
-    RequestPeer peer = peer(server);
-    for (int i = 0; i < 2 * LIMIT; i++) {
-      peer.send(i, 1, RequestFrame.REQUEST, RequestFrame.HEADER);
-      assertTrue(peer.awaitSent());
-      arrived.await();
+    for (int i = 0; i < LIMIT + 3; i++) {
+      assertEquals(RequestFrame.ANSWER, peer.answer());
     }
-    go.countDown();
-    int answers = 0;
-    while (peer.answer() == RequestFrame.ANSWER) {
-      answers++;
-      assertTrue(answers <= 1 + LIMIT, answers + " answers");
-    }
-    assertServes(server, polite);
-  }
-
-  /** The receive requests are those of all clients; the server reads no completions meanwhile. */
-  @Test
-  @InSimulation
-  void clientThatFillsTheReceiveQueueDelaysOthersOnly() throws Exception {
-    CountDownLatch arrived = new CountDownLatch(1);
-    CountDownLatch go = new CountDownLatch(1);
-    RequestServer server =
-        server(
-            2,
-            (request, answer) -> {
-              arrived.countDown();
-              go.await();
-              return 1;
-            },
-            null,
-            SETTINGS.withParameters(SETTINGS.parameters().withRnrRetryCount(0)));
-    RequestClient polite = client(server);
-    RequestPeer peer = peer(server);
-    peer.send(0, 1, RequestFrame.REQUEST, RequestFrame.HEADER);
-    arrived.await();
-    for (int i = 1; i < 2 * LIMIT; i++) { // All that is left.
-      peer.send(0, 1, RequestFrame.REQUEST, RequestFrame.HEADER);
-      assertTrue(peer.awaitSent());
-    }
-    CompletableFuture<byte[]> answer = polite.submit(new byte[1], SOON);
-    Await.pass(Duration.ofMillis(100), "the request finds no receive request");
-    go.countDown();
-    assertEquals(1, answer.get().length);
     peer.close();
     assertServes(server, polite);
   }
@@ -321,12 +267,25 @@ class HostileRequestsTest {
 
   /** Each message is against the protocol. */
   @ParameterizedTest
-  @ValueSource(ints = {-1, 2, 3, 4, Integer.MIN_VALUE, RequestFrame.LARGE_REQUEST})
+  @ValueSource(
+      ints = {
+        -1,
+        0,
+        2,
+        3,
+        4,
+        5,
+        Integer.MIN_VALUE,
+        RequestPeer.LARGE_REQUEST,
+        RequestPeer.LARGE_REQUEST | RequestFrame.TARGET,
+        RequestFrame.REQUEST | RequestFrame.TARGET,
+        RequestFrame.REQUEST | RequestFrame.WRITTEN
+      })
   void messageOfAWrongKindEndsItsClientAlone(int kind) throws Exception {
     RequestServer server = server(2, (request, answer) -> 1, false);
     RequestClient polite = client(server);
     RequestPeer peer = peer(server);
-    peer.send(0, 1, kind, RequestFrame.HEADER + 8);
+    peer.send(0, kind, RequestFrame.HEADER + 8);
     peer.awaitEnd();
     assertServes(server, polite);
   }
@@ -485,37 +444,6 @@ class HostileRequestsTest {
     go.countDown();
   }
 
-  /** The server reads no completions meanwhile; then the requests that wait are answered. */
-  @Test
-  @InSimulation
-  void keepAliveLeavesAClientWhoseRequestFindsNoReceiveRequest() throws Exception {
-    CountDownLatch arrived = new CountDownLatch(1);
-    CountDownLatch go = new CountDownLatch(1);
-    RequestServer server =
-        server(
-            2,
-            (request, answer) -> {
-              arrived.countDown();
-              go.await();
-              return 1;
-            },
-            false);
-    Duration interval = Duration.ofMillis(100);
-    RequestClient polite = client(server, SETTINGS.withKeepAlive(interval));
-    RequestPeer peer = peer(server);
-    for (int i = 0; i < 2 * LIMIT; i++) { // All that there are.
-      peer.send(0, 1, RequestFrame.REQUEST, RequestFrame.HEADER);
-      assertTrue(peer.awaitSent());
-      arrived.await();
-    }
-    CompletableFuture<byte[]> answer = polite.submit(new byte[1], SOON);
-    Await.pass(interval.multipliedBy(10), "the request finds no receive request");
-    go.countDown();
-    assertEquals(1, answer.get().length);
-    peer.close();
-    assertServes(server, polite);
-  }
-
   /** A keep-alive would follow the read, which takes longer than an interval and its answer. */
   @Test
   void keepAliveLeavesAClientWhoseMemoryIsRead() throws Exception {
@@ -543,14 +471,7 @@ class HostileRequestsTest {
   }
 
   @ParameterizedTest
-  @ValueSource(
-      strings = {
-        "ibv_create_comp_channel",
-        "ibv_create_cq",
-        "ibv_create_srq",
-        "ibv_reg_mr",
-        "rdma_listen"
-      })
+  @ValueSource(strings = {"ibv_create_comp_channel", "ibv_create_cq", "rdma_listen"})
   void serverThatCannotBeOpenedLeavesNothing(String function) {
     Faults _ = hosts.faults().fail(function, 1, Errno.ENOMEM);
     assertThrows(
@@ -685,5 +606,91 @@ class HostileRequestsTest {
     assertThrows(ExecutionException.class, call::get);
     go.countDown();
     Await.until("the place", () -> server.clients() == 0);
+  }
+
+  @Test
+  void handlerMayInterruptTheThreadOfTheServer() throws Exception {
+    RequestServer server =
+        hosts.call(
+            () ->
+                RequestServer.builder(
+                        new InetSocketAddress(hosts.serverAddress(), 0),
+                        request -> {
+                          boolean isInterrupted = Thread.currentThread().isInterrupted();
+                          Thread.currentThread().interrupt();
+                          request.answer(isInterrupted ? 1 : 0);
+                        })
+                    .open());
+    opened.add(server);
+    RequestServer _ = server.start();
+    RequestClient first = client(server);
+    RequestClient second = client(server);
+    for (int i = 0; i < 8; i++) {
+      CompletableFuture<byte[]> other = first.submit(new byte[1], SOON);
+      assertEquals(0, second.call(new byte[1], SOON).length);
+      assertEquals(0, other.get().length);
+    }
+  }
+
+  /** The acknowledgement comes while a handler runs, for longer than it may take. */
+  @Test
+  @InSimulation
+  void keepAliveLeavesAnIdleClientWhileHandlersRun() throws Exception {
+    ConnectionSettings kept = SETTINGS.withKeepAlive(INTERVAL);
+    RequestServer server =
+        server(
+            2,
+            (request, answer) -> {
+              Await.pass(INTERVAL.multipliedBy(5), "the handler runs");
+              return 1;
+            },
+            null,
+            kept);
+    Faults _ = hosts.faults().delay(INTERVAL.dividedBy(10));
+    RequestClient idle = client(server);
+    RequestClient busy = client(server);
+    for (int i = 0; i < 5; i++) {
+      List<CompletableFuture<byte[]>> answers = new ArrayList<>();
+      for (int call = 0; call < LIMIT; call++) {
+        answers.add(busy.submit(new byte[1], SOON));
+      }
+      for (CompletableFuture<byte[]> answer : answers) {
+        assertEquals(1, answer.get().length);
+      }
+    }
+    assertEquals(1, idle.call(new byte[1], SOON).length);
+  }
+
+  /** The limit is one; the server knows how much of its time a call has left. */
+  @Test
+  @InSimulation
+  void callThatHasWaitedForItsSlotGivesItBackWhenItsTimeIsOver() throws Exception {
+    ConnectionSettings one = SETTINGS.withSends(1);
+    CountDownLatch go = new CountDownLatch(1);
+    CountDownLatch arrived = new CountDownLatch(1);
+    RequestServer server =
+        server(
+            1,
+            (request, answer) -> {
+              arrived.countDown();
+              if (request.byteSize() == 1) {
+                Await.pass(Duration.ofSeconds(3), "it has the slot");
+              } else {
+                go.await();
+              }
+              return 1;
+            },
+            executor,
+            one);
+    opened.add(go::countDown);
+    RequestClient client = client(server, one);
+    CompletableFuture<byte[]> first = client.submit(new byte[1], SOON);
+    arrived.await();
+    assertThrows(RdmaTimeoutException.class, () -> client.call(new byte[2], Duration.ofSeconds(4)));
+    assertEquals(1, first.get().length);
+    var missed =
+        assertThrows(
+            RdmaTimeoutException.class, () -> client.call(new byte[2], Duration.ofSeconds(1)));
+    assertTrue(!missed.getMessage().contains("limit"), missed.getMessage());
   }
 }

@@ -15,7 +15,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
-/** A blocking call allocates nothing on the Java heap in the thread that calls. */
+/** Calls that block, and callbacks, allocate nothing on the Java heap in steady state. */
 class RequestAllocationTest {
   private static final int WARM = 2_000;
   private static final int CALLS = 200;
@@ -32,38 +32,90 @@ class RequestAllocationTest {
   private static final InetSocketAddress CLIENT =
       new InetSocketAddress(InetAddress.ofLiteral("192.0.2.1"), 0);
 
+  private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+  /** What is measured. */
+  private interface Calls {
+    void call() throws Exception;
+  }
+
   @Test
   void callAllocatesNothing() throws Exception {
-    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    measure((client, request, answer) -> () -> client.call(request, answer, Await.LIMIT));
+  }
+
+  /** The thread that polls does the work of the server's device, too; and the server answers. */
+  @Test
+  void callbackAllocatesNothing() throws Exception {
+    measure(
+        (client, request, answer) -> {
+          Counting callback = new Counting();
+          return () -> {
+            int before = callback.answers;
+            client.submit(request, Await.LIMIT, callback);
+            while (callback.answers == before) {
+              client.poll(Duration.ZERO);
+            }
+          };
+        });
+  }
+
+  private static final class Counting implements RequestClient.Callback {
+    private volatile int answers;
+
+    @Override
+    @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time calls it.
+    public void answered(Answer answer) {
+      answers = answers + 1;
+    }
+
+    @Override
+    public void failed(RuntimeException reason) {
+      throw new AssertionError(reason);
+    }
+  }
+
+  private interface Preparation {
+    Calls prepare(RequestClient client, MemorySegment request, MemorySegment answer);
+  }
+
+  private void measure(Preparation preparation) throws Exception {
     try (SoftHosts hosts = SoftHosts.create();
         Arena arena = Arena.ofShared();
         RequestServer server =
             hosts.call(
                 () ->
-                    RequestServer.open(
-                        new InetSocketAddress(hosts.serverAddress(), 0),
-                        SETTINGS,
-                        1,
-                        (request, answer) -> 8))) {
+                    RequestServer.builder(
+                            new InetSocketAddress(hosts.serverAddress(), 0),
+                            request -> request.answer(8))
+                        .settings(SETTINGS)
+                        .clients(1)
+                        .open())) {
       Faults _ = hosts.faults().none(); // A strict device keeps in objects what is late.
-      Thread.ofPlatform().start(() -> run(server));
+      Thread serving = Thread.ofPlatform().start(() -> run(server));
       InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
       try (RequestClient client =
           hosts.call(() -> RequestClient.connect(address, SETTINGS.withLocalAddress(CLIENT)))) {
-        MemorySegment request = arena.allocate(32);
-        MemorySegment answer = arena.allocate(32);
+        Calls calls = preparation.prepare(client, arena.allocate(32), arena.allocate(32));
         for (int i = 0; i < WARM; i++) {
-          client.call(request, answer, Await.LIMIT);
+          calls.call();
         }
         long least = Long.MAX_VALUE;
+        long leastOfServer = Long.MAX_VALUE;
         for (int round = 0; round < ROUNDS; round++) {
           long before = threads.getCurrentThreadAllocatedBytes();
+          long beforeOfServer = threads.getThreadAllocatedBytes(serving.threadId());
           for (int i = 0; i < CALLS; i++) {
-            client.call(request, answer, Await.LIMIT);
+            calls.call();
           }
+          leastOfServer =
+              Math.min(
+                  leastOfServer,
+                  threads.getThreadAllocatedBytes(serving.threadId()) - beforeOfServer);
           least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
         }
         assertEquals(0, least, "bytes in " + CALLS + " calls");
+        assertEquals(0, leastOfServer, "bytes of the server in " + CALLS + " calls");
       }
     }
   }

@@ -5,6 +5,10 @@ import static dev.verbena.messages.ConnectionSettings.DEFAULT;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Background;
+import dev.verbena.values.AccessFlag;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.RemoteMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
@@ -17,11 +21,13 @@ import java.util.concurrent.FutureTask;
 
 /**
  * Prints the median time of a call of {@link RequestClient} beside that of a message and its answer
- * over a {@link Connection}, both between software devices, and how many calls a number of clients
- * make on one server: arguments are the calls of a round, and the clients.
+ * over a {@link Connection}, both between software devices; that of a call with a value of 1 MiB
+ * beside that of an RDMA read; and how many calls a number of clients make on one server, and how
+ * long they take: arguments are the calls of a round, and the clients.
  */
 public final class RequestLatencyMain {
   private static final int ROUNDS = 5;
+  private static final int VALUE = 1 << 20;
   private static final InetSocketAddress CLIENT =
       new InetSocketAddress(InetAddress.ofLiteral("192.0.2.1"), 0);
 
@@ -58,6 +64,7 @@ public final class RequestLatencyMain {
         }
       }
       server.close();
+      large(hosts, calls / 10);
       many(hosts, clients, calls);
     }
   }
@@ -78,11 +85,12 @@ public final class RequestLatencyMain {
     RequestServer server =
         hosts.call(
             () ->
-                RequestServer.open(
-                    new InetSocketAddress(hosts.serverAddress(), 0),
-                    settings,
-                    clients,
-                    (request, answer) -> (int) request.byteSize()));
+                RequestServer.builder(
+                        new InetSocketAddress(hosts.serverAddress(), 0),
+                        request -> request.answer(Math.min(32, request.bytes().byteSize())))
+                    .settings(settings)
+                    .clients(clients)
+                    .open());
     Thread.ofPlatform()
         .start(
             () -> {
@@ -106,6 +114,30 @@ public final class RequestLatencyMain {
     }
   }
 
+  /** Values of 1 MiB in memory of the client, which the server reads, beside RDMA reads. */
+  private static void large(SoftHosts hosts, int calls) throws Exception {
+    RequestServer server = serve(hosts, DEFAULT, 1);
+    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
+    Connection reader = hosts.client();
+    ProtectionDomain domain = hosts.server().domain();
+    try (RequestClient client =
+            hosts.call(() -> RequestClient.connect(address, DEFAULT.withLocalAddress(CLIENT)));
+        MemoryRegion remote = domain.allocateMemory(VALUE, AccessFlag.REMOTE_READ);
+        MemoryRegion local = reader.domain().allocateMemory(VALUE, AccessFlag.LOCAL_WRITE);
+        MemoryRegion own = client.domain().allocateMemory(VALUE, AccessFlag.REMOTE_READ)) {
+      MemorySegment answer = Arena.ofAuto().allocate(32);
+      for (int round = 0; round < ROUNDS; round++) {
+        double plain =
+            median(calls, () -> reader.read(local, 0, VALUE, RemoteMemory.of(remote), 0));
+        double call = median(calls, () -> client.call(own, 0, VALUE, answer, Await.LIMIT));
+        System.out.printf(
+            "RDMA read of 1 MiB %.1f us, call %.1f us: %.2f of its bandwidth%n",
+            plain, call, plain / call);
+      }
+    }
+    server.close();
+  }
+
   private static void many(SoftHosts hosts, int count, int calls) throws Exception {
     ConnectionSettings settings =
         DEFAULT.withSends(2).withMessageSize(256).withTimeout(Duration.ofMinutes(5));
@@ -119,26 +151,37 @@ public final class RequestLatencyMain {
     long start = System.nanoTime();
     List<FutureTask<Void>> tasks = new ArrayList<>();
     int each = Math.max(1, calls * 10 / count);
+    List<long[]> times = new ArrayList<>();
     for (RequestClient client : clients) {
-      tasks.add(Background.inBackground(() -> callAll(client, each)));
+      long[] own = new long[each];
+      times.add(own);
+      tasks.add(Background.inBackground(() -> callAll(client, own)));
     }
     for (FutureTask<Void> task : tasks) {
       task.get();
     }
     double seconds = (System.nanoTime() - start) / 1e9;
+    long[] all = times.stream().flatMapToLong(Arrays::stream).sorted().toArray();
     System.out.printf(
-        "%d clients: %d calls in %.1f s, %.0f calls/s%n",
-        count, each * count, seconds, each * count / seconds);
+        "%d clients: %d calls in %.1f s, %.0f calls/s; median %.1f ms, 99 %% below %.1f ms%n",
+        count,
+        each * count,
+        seconds,
+        each * count / seconds,
+        all[all.length / 2] / 1e6,
+        all[all.length * 99 / 100] / 1e6);
     clients.forEach(RequestClient::close);
     server.close();
   }
 
-  private static Void callAll(RequestClient client, int calls) throws InterruptedException {
+  private static Void callAll(RequestClient client, long[] times) throws InterruptedException {
     byte[] request = new byte[32];
-    for (int i = 0; i < calls; i++) {
+    for (int i = 0; i < times.length; i++) {
+      long start = System.nanoTime();
       if (client.call(request, Await.LIMIT).length != request.length) {
         throw new AssertionError("wrong answer");
       }
+      times[i] = System.nanoTime() - start;
     }
     return null;
   }

@@ -20,6 +20,10 @@ import java.net.InetSocketAddress;
 final class RequestPeer implements AutoCloseable {
   private static final InetSocketAddress LOCAL =
       new InetSocketAddress(InetAddress.ofLiteral("192.0.2.1"), 0);
+
+  /** The kind of a request whose bytes the server reads. */
+  static final int LARGE_REQUEST = RequestFrame.REQUEST | RequestFrame.LARGE;
+
   private static final int REQUESTS = 64;
   private static final int SIZE = 4096;
 
@@ -78,16 +82,21 @@ final class RequestPeer implements AutoCloseable {
   }
 
   /** Sends a message whose length is at least that of a header, or is cut there. */
-  void send(int slot, int sequence, int kind, int length) {
-    RequestFrame.write(memory.memory(), 0, slot, sequence, kind);
+  void send(long id, int kind, int length) {
+    RequestFrame.write(memory.memory(), 0, id, kind, 0);
+    require(transfers.send(0, memory, 0, length));
+  }
+
+  /** Sends what {@link #memory} begins with. */
+  void sendFrame(int length) {
     require(transfers.send(0, memory, 0, length));
   }
 
   /** Sends the description of memory. */
-  void sendLarge(int slot, long address, long length, int rkey) {
-    RequestFrame.write(memory.memory(), 0, slot, 1, RequestFrame.LARGE_REQUEST);
-    int size = RequestFrame.writeRemote(memory.memory(), 0, address, length, rkey);
-    require(transfers.send(0, memory, 0, RequestFrame.HEADER + size));
+  void sendLarge(long id, long address, long length, int rkey) {
+    RequestFrame.write(memory.memory(), 0, id, LARGE_REQUEST, 0);
+    RequestFrame.writeMemory(memory.memory(), RequestFrame.HEADER, address, length, rkey);
+    require(transfers.send(0, memory, 0, RequestFrame.HEADER + RequestFrame.MEMORY));
   }
 
   /** Waits until the last request has been acknowledged, or has failed. */
@@ -104,6 +113,18 @@ final class RequestPeer implements AutoCloseable {
     }
     MemorySegment bytes = answers.memory();
     return RequestFrame.kind(bytes, completions.id(0) * SIZE);
+  }
+
+  /** Waits for a request; returns its id, or -1 at the end of the connection. */
+  long takeId() throws InterruptedException {
+    int count = transfers.awaitReceives(completions, Await.LIMIT);
+    if (count == 0 || !completions.isSuccess(0)) {
+      return -1;
+    }
+    long at = completions.id(0);
+    long id = RequestFrame.id(answers.memory(), at * SIZE);
+    require(transfers.receive(at, answers, at * SIZE, SIZE));
+    return id;
   }
 
   /** Waits until the server has disconnected. */

@@ -42,7 +42,11 @@ final class RequestSoak implements AutoCloseable {
     this.calls = calls;
     step = Math.max(10_000, calls / 20);
     seen = new AtomicIntegerArray(calls);
-    server = RequestServer.open(local, settings, maxClients, this::answer);
+    server =
+        RequestServer.builder(local, Answering.by(this::answer))
+            .settings(settings)
+            .clients(maxClients)
+            .open();
     running =
         Background.inBackground(
             () -> {

@@ -3,6 +3,7 @@ package dev.verbena.messages;
 import static dev.verbena.messages.ConnectionSettings.DEFAULT;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -26,6 +27,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -33,8 +35,11 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Requests and their answers. */
 class RequestsTest {
@@ -69,17 +74,19 @@ class RequestsTest {
     return (int) request.byteSize();
   }
 
-  private RequestServer server(RequestServer.Handler handler, boolean inExecutor) throws Exception {
+  private RequestServer server(Answering handler, boolean inExecutor) throws Exception {
+    return open(Answering.by(handler), inExecutor);
+  }
+
+  private RequestServer open(RequestServer.Handler handler, boolean inExecutor) throws Exception {
     RequestServer server =
         hosts.call(
             () ->
-                RequestServer.open(
-                    new InetSocketAddress(hosts.serverAddress(), 0),
-                    SETTINGS,
-                    3,
-                    1 << 20,
-                    handler,
-                    inExecutor ? executor : null));
+                RequestServer.builder(new InetSocketAddress(hosts.serverAddress(), 0), handler)
+                    .settings(SETTINGS)
+                    .clients(3)
+                    .executor(inExecutor ? executor : null)
+                    .open());
     opened.add(server);
     var _ =
         executor.submit(
@@ -116,9 +123,7 @@ class RequestsTest {
       assertEquals((byte) (i + 1), answer.get(ValueLayout.JAVA_BYTE, 511));
     }
     assertEquals(0, client.call(new byte[0], SOON).length);
-    var tooLong =
-        assertThrows(IllegalArgumentException.class, () -> client.call(new byte[513], SOON));
-    assertTrue(tooLong.getMessage().contains("513"), tooLong.getMessage());
+    assertThrows(RequestFailedException.class, () -> client.call(new byte[513], SOON));
     assertThrows(
         IndexOutOfBoundsException.class,
         () -> client.call(MemorySegment.ofArray(new byte[9]), answer.asSlice(0, 8), SOON));
@@ -184,10 +189,17 @@ class RequestsTest {
             true);
     RequestClient client = client(server);
     Duration shortly = Duration.ofMillis(30);
-    assertThrows(RdmaTimeoutException.class, () -> client.call(new byte[] {7}, shortly));
-    var late =
-        assertThrows(ExecutionException.class, () -> client.submit(new byte[] {7}, shortly).get());
-    assertInstanceOf(RdmaTimeoutException.class, late.getCause());
+    for (int i = 0; i < 2; i++) {
+      assertThrows(RdmaTimeoutException.class, () -> client.call(new byte[] {7}, shortly));
+      var late =
+          assertThrows(
+              ExecutionException.class, () -> client.submit(new byte[] {7}, shortly).get());
+      assertInstanceOf(RdmaTimeoutException.class, late.getCause());
+    }
+    assertArrayEquals(new byte[] {2}, client.call(new byte[] {1}, SOON), "all were given up");
+    for (int i = 0; i < 2; i++) { // The server has given up as many as it may.
+      assertThrows(RdmaTimeoutException.class, () -> client.call(new byte[] {7}, shortly));
+    }
     CompletableFuture<byte[]> cancelled = client.submit(new byte[] {7}, SOON);
     cancelled.cancel(true);
     assertArrayEquals(new byte[] {2}, client.call(new byte[] {1}, SOON), "one place is left");
@@ -207,6 +219,28 @@ class RequestsTest {
     for (int i = 0; i < 4; i++) {
       assertArrayEquals(new byte[] {(byte) (i + 1)}, four.get(i).get());
     }
+  }
+
+  @Test
+  void futuresFailWhenTheirTimesAreOverInAnyOrder() throws Exception {
+    CountDownLatch go = new CountDownLatch(1);
+    RequestServer server =
+        server(
+            (request, answer) -> {
+              go.await();
+              return plusOne(request, answer);
+            },
+            true);
+    RequestClient client = client(server);
+    CompletableFuture<byte[]> answered = client.submit(new byte[] {1}, SOON);
+    CompletableFuture<byte[]> later = client.submit(new byte[] {2}, Duration.ofMillis(60));
+    CompletableFuture<byte[]> first = client.submit(new byte[] {3}, Duration.ofMillis(30));
+    for (CompletableFuture<byte[]> late : List.of(first, later)) {
+      var e = assertThrows(ExecutionException.class, late::get);
+      assertInstanceOf(RdmaTimeoutException.class, e.getCause());
+    }
+    go.countDown();
+    assertArrayEquals(new byte[] {2}, answered.get());
   }
 
   @Test
@@ -244,6 +278,186 @@ class RequestsTest {
     zeroBased.memory().set(ValueLayout.JAVA_BYTE, 15, (byte) 7);
     assertEquals(8, client.call(zeroBased, 0, 16, answer, SOON));
     assertEquals(16 << 8 | 7, answer.get(ValueLayout.JAVA_LONG_UNALIGNED, 0));
+  }
+
+  /** The clients are told that the same request may succeed elsewhere, or later. */
+  @Test
+  void serverThatStopsAnswersWhatIsUnderWayAndRefusesTheRest() throws Exception {
+    CountDownLatch arrived = new CountDownLatch(2);
+    CountDownLatch go = new CountDownLatch(1);
+    AtomicInteger executed = new AtomicInteger();
+    RequestServer server =
+        server(
+            (request, answer) -> {
+              executed.incrementAndGet();
+              arrived.countDown();
+              go.await();
+              return plusOne(request, answer);
+            },
+            true);
+    RequestClient client = client(server);
+    opened.add(go::countDown); // If an assertion fails.
+    CompletableFuture<byte[]> first = client.submit(new byte[] {1}, SOON);
+    CompletableFuture<byte[]> second = client(server).submit(new byte[] {2}, SOON);
+    arrived.await();
+    assertThrows(RdmaTimeoutException.class, () -> server.stop(Duration.ofMillis(1)));
+    FutureTask<Void> stopping =
+        Background.inBackground(
+            () -> {
+              server.stop(SOON);
+              return null;
+            });
+    var refused = assertThrows(RequestFailedException.class, () -> client.call(new byte[1], SOON));
+    assertTrue(refused.isTransient(), refused.getMessage());
+    assertThrows(ConnectionException.class, () -> client(server));
+    assertFalse(stopping.isDone());
+    go.countDown();
+    stopping.get();
+    assertArrayEquals(new byte[] {2}, first.get());
+    assertArrayEquals(new byte[] {3}, second.get());
+    assertEquals(2, executed.get());
+    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
+    server.close();
+    RequestServer next =
+        hosts.call(
+            () -> RequestServer.builder(address, Answering.by(RequestsTest::plusOne)).open());
+    opened.add(next.start());
+    assertThrows(IllegalStateException.class, next::run);
+    assertEquals(1, client(next).call(new byte[1], SOON).length);
+  }
+
+  /** By copies and from regions, in both directions. */
+  @Test
+  void largeAnswersAreWrittenByTheServer() throws Exception {
+    MemoryRegion[] values = new MemoryRegion[1];
+    CountDownLatch sent = new CountDownLatch(10);
+    RequestServer server =
+        open(
+            request -> {
+              MemorySegment bytes = request.bytes();
+              switch (bytes.get(ValueLayout.JAVA_BYTE, 0)) {
+                case 0 -> request.answer(bytes);
+                case 1 -> request.answer(values[0], 1, 100_000, sent::countDown);
+                default -> request.answer(values[0], 0, 100, null);
+              }
+            },
+            true);
+    values[0] = server.domain().allocateMemory(1 << 17);
+    values[0].memory().fill((byte) 5);
+    RequestClient client = client(server);
+    Random random = new Random(4711);
+    for (int i = 0; i < 10; i++) {
+      byte[] request = new byte[1 + random.nextInt(200_000)];
+      random.nextBytes(request);
+      request[0] = 0;
+      MemorySegment answer = MemorySegment.ofArray(new byte[200_000]);
+      long length = client.call(MemorySegment.ofArray(request), answer, SOON);
+      assertArrayEquals(request, answer.asSlice(0, length).toArray(ValueLayout.JAVA_BYTE));
+      assertEquals(100_000, client.call(MemorySegment.ofArray(new byte[] {1}), answer, SOON));
+      assertEquals(5, answer.get(ValueLayout.JAVA_BYTE, 99_999));
+      MemoryRegion target =
+          client.domain().allocateMemory(1 << 17, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      MemorySegment small = MemorySegment.ofArray(new byte[8]); // Its answer is a message.
+      assertThrows(RequestFailedException.class, () -> client.call(small, target, 0, 7, SOON));
+      assertEquals(8, client.call(small, target, 8, 8, SOON));
+      MemorySegment one = MemorySegment.ofArray(new byte[] {1});
+      assertEquals(100_000, client.call(one, target, 8, 100_000, SOON));
+      assertEquals(5, target.memory().get(ValueLayout.JAVA_BYTE, 8));
+      assertEquals(5, target.memory().get(ValueLayout.JAVA_BYTE, 100_007));
+      assertEquals(0, target.memory().get(ValueLayout.JAVA_BYTE, 7));
+      assertEquals(0, target.memory().get(ValueLayout.JAVA_BYTE, 100_008));
+      MemorySegment two = MemorySegment.ofArray(new byte[] {2});
+      assertEquals(100, client.call(two, target, 0, 200, SOON));
+      assertEquals(5, target.memory().get(ValueLayout.JAVA_BYTE, 0));
+      var tooLarge =
+          assertThrows(
+              RequestFailedException.class, () -> client.call(one, target, 0, 99_999, SOON));
+      assertTrue(tooLarge.getMessage().contains("100000"), tooLarge.getMessage());
+      target.close();
+    }
+    sent.await();
+    var none = assertThrows(RequestFailedException.class, () -> client.call(new byte[] {1}, SOON));
+    assertTrue(none.getMessage().contains("512"), none.getMessage());
+  }
+
+  @Test
+  void missingArgumentsKeepNoPlace() throws Exception {
+    RequestClient client = client(server(RequestsTest::plusOne, false));
+    MemorySegment bytes = MemorySegment.ofArray(new byte[8192]);
+    for (int i = 0; i <= client.limit(); i++) {
+      assertThrows(NullPointerException.class, () -> client.call((byte[]) null, SOON));
+      assertThrows(NullPointerException.class, () -> client.call(null, bytes, SOON));
+      assertThrows(NullPointerException.class, () -> client.call(bytes, null, SOON));
+      assertThrows(NullPointerException.class, () -> client.submit((byte[]) null, SOON));
+      assertThrows(
+          NullPointerException.class,
+          () -> client.call(client.domain().allocateMemory(8), 0, 8, null, SOON));
+    }
+    assertEquals(1, client.call(new byte[1], SOON).length);
+  }
+
+  /** Each call has memory for its request, its answer or both, while others wait for it. */
+  @ParameterizedTest
+  @CsvSource({"8, 1", "1048576, 2", "1048576, 4"})
+  void callsWaitForTheMemoryForCopies(int size, int mebibytes) throws Exception {
+    int most = mebibytes << 20;
+    byte[] value = new byte[1 << 20];
+    RequestServer server = open(request -> request.answer(MemorySegment.ofArray(value)), false);
+    RequestClient client = client(server, SETTINGS.withCopies(most));
+    List<FutureTask<Void>> callers = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      callers.add(
+          Background.inBackground(
+              () -> {
+                MemorySegment request = MemorySegment.ofArray(new byte[size]);
+                MemorySegment answer = MemorySegment.ofArray(new byte[1 << 20]);
+                for (int call = 0; call < 50; call++) {
+                  assertEquals(1 << 20, client.call(request, answer, SOON));
+                }
+                return null;
+              }));
+    }
+    for (FutureTask<Void> caller : callers) {
+      caller.get();
+    }
+    assertThrows(IllegalArgumentException.class, () -> client.call(new byte[most + 1], SOON));
+    assertThrows( // It needs all of the memory; there is none for the answer.
+        RequestFailedException.class, () -> client.call(new byte[most], SOON));
+  }
+
+  @Test
+  void callbacksAreCalledOnceAndMaySendAgain() throws Exception {
+    RequestClient client = client(server(RequestsTest::plusOne, false));
+    CountDownLatch ended = new CountDownLatch(4);
+    AtomicInteger answers = new AtomicInteger();
+    for (int i = 0; i < 4; i++) {
+      client.submit(
+          MemorySegment.ofArray(new byte[] {0}),
+          SOON,
+          new RequestClient.Callback() {
+            @Override
+            public void answered(Answer answer) {
+              byte value = answer.bytes().get(ValueLayout.JAVA_BYTE, 0);
+              answers.incrementAndGet();
+              if (value == 100) {
+                ended.countDown();
+                return;
+              }
+              try {
+                client.submit(MemorySegment.ofArray(new byte[] {value}), SOON, this);
+              } catch (InterruptedException e) {
+                throw new AssertionError(e);
+              }
+            }
+
+            @Override
+            public void failed(RuntimeException reason) {
+              throw new AssertionError(reason);
+            }
+          });
+    }
+    ended.await();
+    assertEquals(400, answers.get());
   }
 
   @Test

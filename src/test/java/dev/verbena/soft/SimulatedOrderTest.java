@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import dev.verbena.RdmaException;
 import dev.verbena.cm.Listener;
 import dev.verbena.messages.Connection;
-import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.messages.RequestClient;
 import dev.verbena.messages.RequestServer;
 import dev.verbena.sockets.RdmaSockets;
@@ -180,8 +179,9 @@ class SimulatedOrderTest {
     assertSameInEachRun(
         (simulation, hosts) -> {
           RequestServer server =
-              RequestServer.open(
-                  address(hosts), ConnectionSettings.DEFAULT, OBJECTS, (in, out) -> 0);
+              RequestServer.builder(address(hosts), request -> request.answer(0))
+                  .clients(OBJECTS)
+                  .open();
           Thread running = simulation.actor("server", server::run);
           List<RequestClient> clients = new ArrayList<>();
           for (int i = 0; i < OBJECTS; i++) {

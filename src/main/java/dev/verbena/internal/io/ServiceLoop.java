@@ -43,8 +43,13 @@ public final class ServiceLoop {
       action.run();
       return true;
     } catch (Throwable t) {
-      FAILURES.log(t);
+      log(t);
       return false;
     }
+  }
+
+  /** Logs what an action threw. */
+  public static void log(Throwable failure) {
+    FAILURES.log(failure);
   }
 }

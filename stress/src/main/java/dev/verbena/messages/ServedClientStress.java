@@ -4,6 +4,7 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.soft.SoftHosts;
@@ -30,23 +31,25 @@ final class ServedClientStress {
   private static final SoftHosts HOSTS = SoftHosts.create();
   private static final RequestServer SERVER;
   private static final CompletionQueue QUEUE;
-  private static final ServedRequests REQUESTS;
+  private static final ServedClients CLIENTS;
 
   static {
     try {
+      Listener listener =
+          HOSTS.call(() -> Listener.open(new InetSocketAddress(HOSTS.serverAddress(), 0)));
       SERVER =
           HOSTS.call(
               () ->
-                  RequestServer.open(
-                      new InetSocketAddress(HOSTS.serverAddress(), 0),
-                      ConnectionSettings.DEFAULT,
-                      MAX_CLIENTS,
-                      (request, answer) -> 0));
+                  RequestServer.builder(
+                          new InetSocketAddress(HOSTS.serverAddress(), 0),
+                          request -> request.answer(0))
+                      .clients(MAX_CLIENTS)
+                      .open());
+      QUEUE = SERVER.domain().context().createCompletionQueue(16);
+      CLIENTS = new ServedClients(SERVER, listener, QUEUE, ConnectionSettings.DEFAULT, MAX_CLIENTS);
     } catch (Exception e) {
       throw new AssertionError(e);
     }
-    QUEUE = SERVER.domain().context().createCompletionQueue(16);
-    REQUESTS = new ServedRequests(SERVER.domain(), 16, MESSAGE_SIZE, MESSAGE_SIZE);
   }
 
   private ServedClientStress() {}
@@ -75,16 +78,19 @@ final class ServedClientStress {
     private final ServedClient client =
         new ServedClient(
             SERVER,
+            CLIENTS,
             new HalfOpenRequests.Pending<>(Optional.empty(), endpoint()),
             QUEUE,
-            REQUESTS,
-            1,
-            MESSAGE_SIZE);
+            new RequestFrame.Terms(1, MESSAGE_SIZE));
+    private Request request;
     private volatile boolean isBegun;
 
     @Actor
     public void run() {
-      boolean _ = client.begin();
+      MessageSlots messages = client.queues().incoming();
+      RequestFrame.write(messages.region().memory(), 0, 0, RequestFrame.REQUEST, 0);
+      request = client.begin(0, RequestFrame.HEADER, 0);
+      boolean _ = client.takeAnswerPlace(request);
       isBegun = true;
       for (int i = ThreadLocalRandom.current().nextInt(MOST_PAUSES); i > 0; i--) {
         Thread.onSpinWait(); // Lets the handler come to any point.
@@ -97,13 +103,14 @@ final class ServedClientStress {
       for (int tries = 0; !isBegun; tries++) {
         Await.spin(tries);
       }
-      client.answer(0).set(ValueLayout.JAVA_BYTE, 0, (byte) 1);
-      client.finish(0, 0);
+      request.answer().set(ValueLayout.JAVA_BYTE, 0, (byte) 1);
+      client.finish(request, request.place(), false);
+      client.flush();
     }
 
     @Arbiter
     public void count(I_Result result) {
-      result.r1 = SERVER.clients();
+      result.r1 = CLIENTS.count();
     }
   }
 }
