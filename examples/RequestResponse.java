@@ -32,8 +32,9 @@ public class RequestResponse {
         CompletableFuture<byte[]> three = client.submit("three".getBytes(UTF_8), SOON);
         System.out.println(new String(three.get(), UTF_8));
         System.out.println(new String(two.get(), UTF_8));
-        client.submit(MemorySegment.ofArray("four".getBytes(UTF_8)), SOON, new Printing());
-        while (!Printing.isDone) {
+        Printing four = new Printing();
+        client.submit(MemorySegment.ofArray("four".getBytes(UTF_8)), SOON, four);
+        while (!four.isDone) {
           client.poll(SOON);
         }
       }
@@ -42,7 +43,7 @@ public class RequestResponse {
 
   /** Is called by poll, or by a thread of the client. */
   private static final class Printing implements RequestClient.Callback {
-    private static volatile boolean isDone;
+    private volatile boolean isDone;
 
     @Override
     public void answered(Answer answer) {
@@ -52,7 +53,8 @@ public class RequestResponse {
 
     @Override
     public void failed(RuntimeException reason) {
-      throw reason;
+      System.out.println(reason);
+      isDone = true;
     }
   }
 

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A connection of a client, with the calls that are made over it. */
 final class ClientLink {
-  /** Of at least so many send requests one is signaled. */
+  /** One of at most so many send requests is signaled. */
   private static final int MOST_UNSIGNALED = 512;
 
   private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(5);

@@ -131,8 +131,9 @@ public final class RequestServer implements AutoCloseable {
     /**
      * Sets what calls the handler.
      *
-     * @param caller an executor, for example of virtual threads; null, the default, for the thread
-     *     of {@link RequestServer#run}
+     * @param caller an executor, for example of virtual threads, which runs each task once or
+     *     throws: a client whose task is lost keeps its place; null, the default, for the thread of
+     *     {@link RequestServer#run}
      * @return this
      */
     public Builder executor(@Nullable Executor caller) {
