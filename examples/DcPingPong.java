@@ -1,3 +1,5 @@
+import dev.verbena.Errno;
+import dev.verbena.VerbsException;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.mlx5.Mlx5Device;
 import dev.verbena.values.AccessFlag;
@@ -28,6 +30,11 @@ public class DcPingPong {
       client.exchange(server);
       server.exchange(client);
       System.out.println(client.memory.memory().getString(2048));
+    } catch (VerbsException e) {
+      if (e.errno() != Errno.EOPNOTSUPP) {
+        throw e;
+      }
+      System.out.println("DC needs a ConnectX of NVIDIA: " + e.getMessage());
     }
   }
 

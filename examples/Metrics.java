@@ -19,6 +19,10 @@ public class Metrics {
         }
       }
     }
+    if (described.isEmpty()) {
+      System.out.println(
+          "# no device of this host has counters; those of software devices have none");
+    }
   }
 
   /** Returns the line of a counter, and before the first of its name what it means. */

@@ -10,10 +10,14 @@ import java.time.Duration;
  * Raw Ethernet frames: prints the length of each UDP packet to port 4000 until none came for 2 s.
  * Needs a device with raw packet queue pairs and the capability CAP_NET_RAW.
  *
- * <p>{@code java --enable-native-access=ALL-UNNAMED -cp verbena.jar RawPackets.java}
+ * <p>{@code java --enable-native-access=ALL-UNNAMED -cp verbena.jar RawPackets.java mlx5_0}
  */
 public class RawPackets {
   public static void main(String[] args) throws InterruptedException {
+    if (args.length != 1) {
+      System.out.println("Usage: RawPackets DEVICE");
+      return;
+    }
     try (PacketPort port = PacketPort.on(Device.named(args[0]), 1).receives(256).open();
         PacketBuffers packets = port.packets(256).fragment(2048, 0).create();
         FlowRule rule =

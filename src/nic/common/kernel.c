@@ -42,7 +42,7 @@ static bool heaps[DESCRIPTORS];               // by descriptor
 static const char *const files[DEVICES] = {"/dev/null", "/dev/zero", "/dev/full"}; // in place of those of the devices
 
 const struct type *type = &mlx5;
-bool by_ioctl;
+bool by_ioctl, by_step;
 int devices = 2;
 
 uint64_t now_ns(void) {
@@ -86,6 +86,8 @@ __attribute__((constructor)) static void prepare(void) {
   type = name && !strcmp(name, efa.name) ? &efa : &mlx5;
   const char *ioctls = getenv("VERBENA_NIC_IOCTL");
   by_ioctl = ioctls && *ioctls == '1';
+  const char *step = getenv("VERBENA_NIC_STEP");
+  by_step = step && *step == '1';
   devices = by_ioctl && type == &mlx5 ? 3 : 2;
   pthread_atfork(lock, unlock, unlock);
 }
@@ -529,8 +531,7 @@ static void *run(void *unused) {
 
 void start_engine(void) {
   static bool started;
-  const char *step = getenv("VERBENA_NIC_STEP");
-  if (started || (step && *step == '1')) {
+  if (started || by_step) {
     return;
   }
   started = true;

@@ -91,8 +91,7 @@ struct context {
   int device;
   bool port_down;
   struct events *async;
-  unsigned dedicated_registers; // bits: low-latency doorbell registers in use
-  unsigned next_register;
+  unsigned registers, low_latency_registers, next_register; // doorbell registers of mlx5
 };
 
 // What every object has. The other fields follow in structures whose first member this is.
@@ -196,6 +195,7 @@ extern int devices;
 
 extern const struct type *type;
 extern bool by_ioctl; // VERBENA_NIC_IOCTL=1: commands are not given by write(2)
+extern bool by_step;  // VERBENA_NIC_STEP=1: the devices have no thread
 extern pthread_mutex_t nic_lock;
 
 uint64_t now_ns(void);

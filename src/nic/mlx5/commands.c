@@ -25,8 +25,8 @@ enum {
   ATTR_CREATE_QP_DOORBELL = UVERBS_ATTR_UHW_OUT + 1,
 };
 
-enum { PAGE = 4096, PORT_GIDS = 3, MAX_CQE = (1 << 22) - 1, MAX_CQ_PERIOD = 0xfff };
-enum { IB_CQ_MODERATE = 1 };
+enum { PORT_GIDS = 3, MAX_CQE = (1 << 22) - 1, MAX_CQ_PERIOD = 0xfff };
+enum { IB_CQ_MODERATE = 1, MAX_REGISTERS = 512 };
 enum { LEAST_RATE = 1, MOST_RATE = 100000000 }; // kbit/s
 
 // The options of enhanced connection establishment that the device has. What they mean is not published.
@@ -45,12 +45,6 @@ static uint32_t last_qpn, last_srqn, last_cqn;
 
 static void close_handle(struct opened *handle);
 
-static void release_register(struct context *context, int number) {
-  if (number >= 0) {
-    context->dedicated_registers &= ~(1u << number);
-  }
-}
-
 static int destroy_object(struct object *object, bool closing) {
   switch (object->kind) {
   case CQ: {
@@ -68,7 +62,7 @@ static int destroy_object(struct object *object, bool closing) {
     if (qp->number) {
       qps[qp->number & 0xffff] = NULL;
     }
-    release_register(object->context, qp->doorbell_register);
+    release_register(qp);
     unuse(qp->pd);
     unuse(qp->table);
     unuse(qp->send_cq);
@@ -86,6 +80,9 @@ static int destroy_object(struct object *object, bool closing) {
     free(srq->tags);
     break;
   }
+  case UAR:
+    free_registers(object);
+    break;
   case DM:
     free_device_memory((struct device_memory *)object);
     break;
@@ -127,8 +124,7 @@ static int destroy_object(struct object *object, bool closing) {
 struct mlx5_ib_alloc_ucontext_resp mlx5_context_answer(void) {
   struct mlx5_ib_alloc_ucontext_resp driver = {
       .qp_tab_size = 1 << 18,
-      .bf_reg_size = 512,
-      .tot_bfregs = 16,
+      .bf_reg_size = REGISTER_BYTES,
       .cache_line_size = 64,
       .max_sq_desc_sz = 1024,
       .max_rq_desc_sz = 512,
@@ -154,7 +150,16 @@ struct mlx5_ib_alloc_ucontext_resp mlx5_context_answer(void) {
 }
 
 static int get_context(struct call *call) {
+  const struct mlx5_ib_alloc_ucontext_req_v2 *wanted = call->driver_in;
   struct mlx5_ib_alloc_ucontext_resp driver = mlx5_context_answer();
+  struct context *context = call->context;
+  if (call->driver_in_size < offsetof(struct mlx5_ib_alloc_ucontext_req_v2, flags) || !wanted->total_num_bfregs ||
+      wanted->total_num_bfregs % 2 || wanted->total_num_bfregs > MAX_REGISTERS ||
+      wanted->num_low_latency_bfregs >= wanted->total_num_bfregs) {
+    return EINVAL;
+  }
+  context->registers = driver.tot_bfregs = wanted->total_num_bfregs;
+  context->low_latency_registers = wanted->num_low_latency_bfregs;
   return answer_context(call, &driver, sizeof driver);
 }
 
@@ -407,23 +412,6 @@ static int resize_cq(struct call *call) {
   return 0;
 }
 
-// A dedicated doorbell register while there are some, else one of those that queue pairs share with a lock.
-static int doorbell_register(struct context *context, int *dedicated) {
-  int number;
-  *dedicated = -1;
-  for (number = 12; number < 16; number++) {
-    if (!(context->dedicated_registers & 1u << number)) {
-      context->dedicated_registers |= 1u << number;
-      *dedicated = number;
-      break;
-    }
-  }
-  if (*dedicated < 0) {
-    number = 1 + context->next_register++ % 11;
-  }
-  return number / 2 * 4 + number % 2;
-}
-
 // DCI and DCT are flags of the driver's part.
 static int type_of(const struct call *call, int type) {
   const struct mlx5_ib_create_qp *driver = call->driver_in;
@@ -537,7 +525,6 @@ int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp
   qp->type = type;
   qp->attributes = calloc(1, sizeof *qp->attributes);
   qp->signal_all = in->sq_sig_all;
-  qp->doorbell_register = -1;
   qp->strips_tag = in->create_flags & IB_UVERBS_QP_CREATE_CVLAN_STRIPPING;
   qp->scatters_fcs = in->create_flags & IB_UVERBS_QP_CREATE_SCATTER_FCS;
   qp->uidx = qp->number;
@@ -579,8 +566,12 @@ int new_qp(struct call *call, const struct ib_uverbs_ex_create_qp *in, struct qp
   if (driver && driver->ece_options && call->driver_in_size >= sizeof *driver) {
     out.ece_options = ECE_OPTIONS;
   }
-  if (driver && !(driver->flags & (MLX5_QP_FLAG_BFREG_INDEX | MLX5_QP_FLAG_UAR_PAGE_INDEX)) && qp->sq) {
-    out.bfreg_index = doorbell_register(context, &qp->doorbell_register);
+  if (driver && qp->sq) {
+    if (driver->flags & (MLX5_QP_FLAG_BFREG_INDEX | MLX5_QP_FLAG_UAR_PAGE_INDEX)) {
+      use_own_register(qp, driver->bfreg_index, driver->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX);
+    } else {
+      out.bfreg_index = choose_register(qp);
+    }
   }
   answer_driver(call, &out, sizeof out);
   *result = qp;
@@ -1101,7 +1092,7 @@ bool is_device_memory(uint64_t offset, unsigned *page) {
   return !(offset % PAGE) && !(pages >> 24) && (pages >> 8 & 0xff) == MLX5_IB_MMAP_DEVICE_MEM;
 }
 
-// Doorbell registers, and most else that libmlx5 maps, are ordinary memory.
+// All that libmlx5 maps is ordinary memory.
 static void *map(struct context *context, size_t length, int protection, off_t offset) {
   unsigned page, command = offset / PAGE >> 8 & 0xff;
   if (is_device_memory(offset, &page)) {
@@ -1109,6 +1100,10 @@ static void *map(struct context *context, size_t length, int protection, off_t o
   }
   if (command == MLX5_IB_MMAP_CORE_CLOCK) {
     return map_clock(length);
+  }
+  if (command == MLX5_IB_MMAP_REGULAR_PAGE || command == MLX5_IB_MMAP_WC_PAGE || command == MLX5_IB_MMAP_NC_PAGE ||
+      command == MLX5_IB_MMAP_ALLOC_WC) {
+    return map_registers(context, command, (offset / PAGE & 0xff) | (offset / PAGE >> 16 & 0xff) << 8, length);
   }
   void *memory = mmap_memory(length);
   if (memory != MAP_FAILED && command == MLX5_IB_MMAP_CLOCK_INFO) {

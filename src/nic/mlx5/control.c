@@ -36,7 +36,7 @@ enum {
 
 // --- device memory ---
 
-enum { PAGE = 4096, PAGES = DEVICE_MEMORY_BYTES / PAGE };
+enum { PAGES = DEVICE_MEMORY_BYTES / PAGE };
 
 static struct device_memory *memories[DEVICES][PAGES]; // by page
 
@@ -245,29 +245,11 @@ static int query_context(struct context *context, struct ib_uverbs_ioctl_hdr *he
     return EINVAL;
   }
   struct mlx5_ib_alloc_ucontext_resp driver = mlx5_context_answer();
-  driver.tot_bfregs = 0; // It allocates its doorbell registers.
+  // Without tot_bfregs: it allocates its doorbell registers.
   PUT(header, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, uint32_t, COMPLETION_VECTORS);
   PUT(header, UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, uint64_t, 0);
   put(header, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, &driver, sizeof driver);
   return 0;
-}
-
-// A doorbell register, which is memory here, as all of them are.
-static int alloc_uar(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
-  struct object *uar = new_object(context, UAR, sizeof *uar, 0);
-  if (!uar) {
-    return errno;
-  }
-  set_handle(header, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, uar->handle);
-  PUT(header, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, uint64_t, (MLX5_IB_MMAP_ALLOC_WC << 8) * PAGE);
-  PUT(header, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, uint32_t, PAGE);
-  PUT(header, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uint32_t, uar->handle);
-  return 0;
-}
-
-static int free_uar(struct context *context, struct ib_uverbs_ioctl_hdr *header) {
-  struct object *uar = find(context, UAR, value(header, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE));
-  return uar ? destroy(uar) : EINVAL;
 }
 
 static int alloc_async_events(struct context *context, struct ib_uverbs_ioctl_hdr *header) {

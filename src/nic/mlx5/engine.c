@@ -1,7 +1,7 @@
 // The emulated NIC: executes work queue entries and writes completion queue entries.
 //
-// A thread looks at the doorbell records of all queues; a write to a doorbell register only says that there is something
-// to see, and registers are ordinary memory here. With VERBENA_NIC_STEP=1 there is no thread: emulated_nic_step() moves
+// A thread looks at the doorbell records of all queues, and in the doorbell registers for copies of what was posted
+// (registers.c). With VERBENA_NIC_STEP=1 there is no thread: emulated_nic_step() moves
 // the NIC.
 #define _GNU_SOURCE
 #include "mlx5.h"
@@ -736,6 +736,7 @@ void qp_enter_error(struct qp *qp) {
 }
 
 void qp_reset(struct qp *qp) {
+  forget_copies(qp);
   qp->sq_consumer = 0;
   qp->receives.consumer = 0;
   qp->resume = 0;
@@ -1155,11 +1156,16 @@ static bool send_one(struct qp *qp) {
   for (unsigned i = 64; i < units * 16; i += 64) {
     memcpy(entry + i, qp->sq + (start + i) % bytes, 64);
   }
+  struct copied copied;
+  copied.half = -1;
+  bool is_flushed = qp->state == ERR || qp->state == SQE;
+  bool is_copied = !is_flushed && take_copy(qp, entry, units ? (units + 3) / 4 : 1, &copied);
+  units = be32toh(control->qpn_ds) & 0x3f;
   unsigned blocks = units ? (units + 3) / 4 : 1;
   unsigned opcode = be32toh(control->index_opcode) & 0xff;
   uint32_t length = 0;
   enum syndrome syndrome;
-  if (qp->state == ERR || qp->state == SQE) {
+  if (is_flushed) {
     syndrome = FLUSHED;
   } else if ((be32toh(control->index_opcode) >> 8 & 0xffff) != index || be32toh(control->qpn_ds) >> 8 != qp->number ||
              !units) {
@@ -1177,6 +1183,7 @@ static bool send_one(struct qp *qp) {
     syndrome = OK;
   }
   qp->tries = 0;
+  after_entry(qp, &copied, is_copied, !is_flushed);
   qp->sq_consumer += blocks;
   if (syndrome != OK && syndrome != FLUSHED) {
     if (qp->type == RC || qp->type == XRC_INI || qp->type == DCI) {

@@ -6,6 +6,8 @@
 
 #include <rdma/mlx5-abi.h>
 
+enum { PAGE = 4096 };
+
 // Types of queue pairs; DCI and DCT, the initiator and the target of DC, are both IBV_QPT_DRIVER in the command. A work queue
 // is a queue pair that receives alone.
 enum {
@@ -113,7 +115,9 @@ struct qp {
   uint32_t sq_entries;
   volatile uint32_t *doorbell; // [0] receives, [1] sends
   uint16_t sq_consumer;
-  int doorbell_register; // a dedicated one, or -1
+  struct uar *uar;     // the page of its doorbell register; NULL: none, or it is not a page of the context
+  int register_number; // within the page; -1: libmlx5 named only the page
+  bool has_dedicated_register;
   bool signal_all, flushed;
   bool scatters; // short messages arrive in the completion queue entry
   bool strips_tag, scatters_fcs; // of received frames
@@ -138,6 +142,14 @@ struct opened {
   struct opened *next, **at; // at: the pointer to this handle in the list
   struct qp *qp;
   struct object *xrcd;
+};
+
+// What a half of a doorbell register had.
+enum { REGISTER_BYTES = 512 };
+struct copied {
+  int half; // of the page; -1: no half names the entry
+  bool is_complete; // by itself, and not only equal to the entry in memory
+  uint64_t words[REGISTER_BYTES / 2 / sizeof(uint64_t)];
 };
 
 struct table {
@@ -228,6 +240,19 @@ struct qp *qp_numbered(uint32_t number);
 void qp_enter_error(struct qp *qp);
 void qp_reset(struct qp *qp);
 bool cq_resize(struct cq *cq, char *buffer, uint32_t entries);
+
+// --- registers.c ---
+
+void *map_registers(struct context *context, unsigned command, unsigned index, size_t length);
+void free_registers(struct object *uar);
+int alloc_uar(struct context *context, struct ib_uverbs_ioctl_hdr *header);
+int free_uar(struct context *context, struct ib_uverbs_ioctl_hdr *header);
+void use_own_register(struct qp *qp, uint32_t index, bool is_page);
+uint32_t choose_register(struct qp *qp);
+void release_register(struct qp *qp);
+bool take_copy(struct qp *qp, char *entry, unsigned blocks, struct copied *copied);
+void after_entry(struct qp *qp, const struct copied *copied, bool was_copied, bool was_executed);
+void forget_copies(struct qp *qp);
 
 // --- packets.c ---
 

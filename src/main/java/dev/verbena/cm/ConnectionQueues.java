@@ -335,7 +335,9 @@ public final class ConnectionQueues {
    * @throws IllegalStateException if librdmacm created no queue pair with completion queues
    */
   public Transfers transfers() {
-    CompletionQueue _ = sendCompletions(); // Of a queue pair that is open.
-    return new Transfers(queuePair, sharedReceiveQueue().orElse(null), sendWaiter, receiveWaiter);
+    CompletionQueue _ = sendCompletions(); // Open, though the creation of the queue pair may fail.
+    QueuePair open =
+        queuePair().orElseThrow(() -> new IllegalStateException(id + " has no queue pair"));
+    return new Transfers(open, sharedReceiveQueue().orElse(null), sendWaiter, receiveWaiter);
   }
 }

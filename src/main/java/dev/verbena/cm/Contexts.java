@@ -113,7 +113,12 @@ public final class Contexts {
     }
     long address = segment.address();
     Context context = Context.borrow(Memory.at(address, ibv_context.sizeof()));
-    Core.of(context).wrapDestruction(none -> closed(address));
+    Core.of(context)
+        .wrapDestruction(
+            end -> {
+              end.run();
+              closed(address);
+            });
     AsyncEvents.of(context).logUnhandled(); // librdmacm does not read them.
     return new Held(context, provider);
   }

@@ -21,12 +21,14 @@ public final class DirectPath {
 
   private final Provider provider;
   private final long context;
+  private final ThreadDomains threadDomains;
   private @Nullable DirectQueues queues;
   private @Nullable VerbsException refusal;
 
   public DirectPath(Provider provider, long context) {
     this.provider = provider;
     this.context = context;
+    this.threadDomains = ThreadDomains.of(provider, context);
   }
 
   /** Returns whether queues are direct without being asked for. */
@@ -70,6 +72,16 @@ public final class DirectPath {
     } catch (VerbsException e) {
       return Optional.of(e.getMessage());
     }
+  }
+
+  /** Returns the thread domains of its queue pairs. */
+  public ThreadDomains threadDomains() {
+    return threadDomains;
+  }
+
+  /** Frees what it has allocated, before the context is closed. */
+  public void close() {
+    threadDomains.close();
   }
 
   public QueuePairCalls queuePair(

@@ -29,13 +29,6 @@ final class NativeProvider implements Provider {
    */
   private static final String SCATTER_TO_CQE = "MLX5_SCATTER_TO_CQE";
 
-  /**
-   * The variable that libmlx5 reads when it opens a context. Unless it is 1, libmlx5 copies whole
-   * requests into doorbell registers under a lock, which direct queue pairs do not have, though
-   * they share registers with those of libmlx5. Otherwise both write eight bytes at once.
-   */
-  private static final String SHUT_UP_BLUE_FLAME = "MLX5_SHUT_UP_BF";
-
   // A failed load is repeated at the next call.
   private final Map<Class<?>, Library> libraries = new ConcurrentHashMap<>();
   private final Map<Class<?>, Object> bound = new ConcurrentHashMap<>();
@@ -121,9 +114,6 @@ final class NativeProvider implements Provider {
           GeneratedBinding generated = GeneratedBinding.ALL.get(type);
           Library library = generated == null ? Library.of(type) : generated.library().get();
           Libc.setVariable(SCATTER_TO_CQE, "0");
-          if (System.getProperty("dev.verbena.direct", "").equals("auto")) {
-            Libc.setVariable(SHUT_UP_BLUE_FLAME, "1");
-          }
           return library;
         });
   }

@@ -49,8 +49,7 @@ public interface Provider {
 
   /**
    * Drops the reference that librdmacm counts for a context in the list of {@code
-   * rdma_get_devices}: it then closes the context of a device that was removed. Software networks
-   * close their contexts themselves.
+   * rdma_get_devices}: it then closes the context of a device that was removed.
    *
    * @param context the address of the {@code struct ibv_context}
    */

@@ -27,6 +27,7 @@ import dev.verbena.raw.ibv_srq_init_attr_ex;
 import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.ibv_wq_init_attr;
 import dev.verbena.raw.rdma_h;
+import java.lang.foreign.MemorySegment;
 
 /**
  * The control verbs: the functions that libibverbs exports, and those that verbs.h defines inline.
@@ -301,34 +302,20 @@ public interface Verbs extends Libibverbs {
 
   /** Posts receive requests to a work queue, through a pointer of the queue. */
   default int ibv_post_wq_recv(long wq, long recvWr, long badRecvWr) {
-    return (int)
-        Call.plain(
-            Memory.function(wq + ibv_wq.post_recv$offset(), "ibv_post_wq_recv"),
-            wq,
-            recvWr,
-            badRecvWr);
+    MemorySegment post = Memory.function(wq + ibv_wq.post_recv$offset(), "ibv_post_wq_recv");
+    return (int) Call.plain(post, wq, recvWr, badRecvWr);
   }
 
   /** Copies to device memory, through a pointer of the memory object. */
   default int ibv_memcpy_to_dm(long dm, long dmOffset, long hostAddress, long length) {
-    return (int)
-        Call.plain(
-            Memory.function(dm + ibv_dm.memcpy_to_dm$offset(), "ibv_memcpy_to_dm"),
-            dm,
-            dmOffset,
-            hostAddress,
-            length);
+    MemorySegment copy = Memory.function(dm + ibv_dm.memcpy_to_dm$offset(), "ibv_memcpy_to_dm");
+    return (int) Call.plain(copy, dm, dmOffset, hostAddress, length);
   }
 
   /** Copies from device memory, through a pointer of the memory object. */
   default int ibv_memcpy_from_dm(long hostAddress, long dm, long dmOffset, long length) {
-    return (int)
-        Call.plain(
-            Memory.function(dm + ibv_dm.memcpy_from_dm$offset(), "ibv_memcpy_from_dm"),
-            hostAddress,
-            dm,
-            dmOffset,
-            length);
+    MemorySegment copy = Memory.function(dm + ibv_dm.memcpy_from_dm$offset(), "ibv_memcpy_from_dm");
+    return (int) Call.plain(copy, hostAddress, dm, dmOffset, length);
   }
 
   /** Returns the {@code verbs_context} around a context, or 0 if an old library created it. */

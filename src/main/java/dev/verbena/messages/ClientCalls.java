@@ -6,7 +6,6 @@ import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
-import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
@@ -15,7 +14,6 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,16 +36,16 @@ final class ClientCalls implements SharedReading.Reader {
   private final String client;
   private final ClientEnd end;
   private final MessageQueues queues;
-  private final RegionPool pool;
   private final int limit;
-  private final CallSlot[] slots;
+  private final CallSlot[] all;
+  private final CallSlots slots;
   private final SharedReading reading;
-  private final BooleanSupplier mayAcquire = this::mayAcquire;
   private final ScopedLock lock = new ScopedLock();
 
   // Guarded by the lock.
-  private final int[] free;
-  private int freeCount;
+
+  /** The number of slots whose answers have not arrived. */
+  private int due;
 
   /** The slots whose requests wait for room in the ring. */
   private final Deque<CallSlot> unsent = new ArrayDeque<>();
@@ -61,6 +59,9 @@ final class ClientCalls implements SharedReading.Reader {
 
   /** What the callback has that is called, whose slot is free already. */
   private Answer spare;
+
+  /** Whether a callback runs. */
+  private boolean isCalling;
 
   /** How many completions were read; changes under the lock. */
   private volatile long completed;
@@ -88,102 +89,32 @@ final class ClientCalls implements SharedReading.Reader {
     this.client = client;
     this.end = end;
     this.queues = queues;
-    this.pool = pool;
     this.limit = limit;
-    slots = new CallSlot[limit];
-    free = new int[limit];
+    all = new CallSlot[limit];
     for (int i = 0; i < limit; i++) {
-      slots[i] = new CallSlot(i, new Answer(client, queues.incoming()));
-      slots[i].id = i;
-      free[freeCount++] = limit - 1 - i;
+      all[i] = new CallSlot(i, new Answer(client, queues.incoming()));
+      all[i].id = i;
     }
     spare = new Answer(client, queues.incoming());
     reading = new SharedReading(waiter, Math.min(64, 2 * limit), this);
+    slots = new CallSlots(client, end, pool, reading, all, this::due);
   }
 
   static long nanos(Duration timeout) {
     return timeout.isNegative() ? 0 : timeout.compareTo(LONGEST) < 0 ? timeout.toNanos() : MOST;
   }
 
+  CallSlots slots() {
+    return slots;
+  }
+
+  private int due() {
+    try (var _ = lock.hold()) {
+      return due;
+    }
+  }
+
   // Beginning
-
-  /** Takes a free slot, after waiting for one. */
-  CallSlot acquire(long start, Duration timeout) throws InterruptedException {
-    long nanos = nanos(timeout);
-    while (true) {
-      end.requireNone();
-      CallSlot slot = tryAcquire();
-      if (slot != null) {
-        slot.timeout = timeout;
-        return slot;
-      }
-      if (!reading.await(mayAcquire, nanos - (Time.now() - start))) {
-        throw new RdmaTimeoutException(
-            limit + " requests are under way over " + client + ", the limit", timeout);
-      }
-    }
-  }
-
-  private @Nullable CallSlot tryAcquire() {
-    try (var _ = lock.hold()) {
-      return freeCount == 0 ? null : slots[free[--freeCount]];
-    }
-  }
-
-  private boolean mayAcquire() {
-    try (var _ = lock.hold()) {
-      return end.isKnown() || freeCount > 0;
-    }
-  }
-
-  /**
-   * Takes memory of the pool for a request, its answer or both at once, after waiting for it: calls
-   * that have half of theirs would wait for each other.
-   *
-   * @param request the bytes for the request; 0 for none
-   * @param answer the bytes for the answer; 0 for none
-   * @throws IllegalArgumentException if there is never so much
-   */
-  void take(CallSlot slot, long request, long answer, long start) throws InterruptedException {
-    long most = pool.most();
-    if (request > most || answer > most || sizeOf(request) + sizeOf(answer) > most) {
-      throw new IllegalArgumentException(
-          "%d bytes for a request and %d for an answer exceed the %d bytes that %s has for copies (ConnectionSettings.withCopies); register the memory"
-              .formatted(request, answer, most, client));
-    }
-    if (tryTake(slot, request, answer)) {
-      return;
-    }
-    long left = nanos(slot.timeout) - (Time.now() - start);
-    if (!reading.await(() -> end.isKnown() || tryTake(slot, request, answer), left)) {
-      throw new RdmaTimeoutException(
-          "other calls over " + client + " have the memory for copies", slot.timeout);
-    }
-    end.requireNone();
-  }
-
-  private static long sizeOf(long length) {
-    return length == 0 ? 0 : RegionPool.sizeOf(length);
-  }
-
-  private boolean tryTake(CallSlot slot, long request, long answer) {
-    MemoryRegion copied = request == 0 ? null : pool.take(request);
-    if (request > 0 && copied == null) {
-      return false;
-    }
-    slot.copied = copied;
-    MemoryRegion target = answer == 0 ? null : pool.take(answer);
-    if (answer > 0 && target == null) {
-      giveBack(copied);
-      slot.copied = null;
-      return false;
-    }
-    if (target != null) {
-      slot.answer.expect(slot.timeout, target, 0, answer, true);
-      slot.room = RemoteMemory.at(RemoteMemory.of(target).address(), answer, target.rkey());
-    }
-    return true;
-  }
 
   /**
    * Sends a request; if this fails, its slot is free again.
@@ -209,7 +140,7 @@ final class ClientCalls implements SharedReading.Reader {
       }
     } finally {
       if (!isPosted) {
-        free(slot);
+        slots.free(slot);
       }
       lock.unlock();
     }
@@ -242,6 +173,7 @@ final class ClientCalls implements SharedReading.Reader {
 
   private void expect(CallSlot slot, long start, RequestClient.@Nullable Callback callback) {
     slot.isDue = true;
+    due++;
     slot.isAwaited = true;
     slot.over(false);
     slot.callback = callback;
@@ -324,7 +256,6 @@ final class ClientCalls implements SharedReading.Reader {
         release(slot);
       }
     }
-    reading.wake(); // It may wait for a slot, or for memory.
   }
 
   private void forget(CallSlot slot) {
@@ -339,7 +270,7 @@ final class ClientCalls implements SharedReading.Reader {
   /** Posts the receive request of an answer again, which is no longer used, and frees the slot. */
   private void release(CallSlot slot) {
     post(slot.answer.receive);
-    free(slot);
+    slots.free(slot);
   }
 
   private void post(int receive) {
@@ -354,36 +285,17 @@ final class ClientCalls implements SharedReading.Reader {
     }
   }
 
-  /** Frees a slot whose request is not sent, or answered, and gives back its memory of the pool. */
-  void free(CallSlot slot) {
-    try (var _ = lock.hold()) {
-      giveBackOf(slot);
-      slot.large = null;
-      slot.room = null;
-      free[freeCount++] = slot.index;
-    }
-  }
-
-  private void giveBackOf(CallSlot slot) {
-    giveBack(slot.answer.takePooled());
-    giveBack(slot.copied);
-    slot.copied = null;
-  }
-
-  private void giveBack(@Nullable MemoryRegion region) {
-    if (region != null) {
-      pool.give(region);
-    }
-  }
-
   // Reading
 
   /** Reads what has arrived, or waits for it, and gives up what is too late. */
   void poll(long nanos) throws InterruptedException {
-    if (!reading.tryRead(nanos)) {
-      Time.park(this, Math.min(nanos, SharedReading.SLICE_NANOS)); // Another thread reads.
-    }
+    reading.poll(nanos);
     expire();
+  }
+
+  /** Returns whether a callback of the connection asks, which must not wait. */
+  boolean isInCallback() {
+    return reading.isInCallback();
   }
 
   /** Does so in a thread of the program. */
@@ -442,6 +354,7 @@ final class ClientCalls implements SharedReading.Reader {
       return null;
     }
     slot.isDue = false;
+    due--;
     slot.answer.arrived(receive, length);
     RequestClient.Callback callback = slot.callback;
     if (!slot.isAwaited) {
@@ -453,8 +366,9 @@ final class ClientCalls implements SharedReading.Reader {
       Answer answer = slot.answer;
       slot.answer = spare;
       spare = answer;
+      isCalling = true;
       forget(slot);
-      free(slot); // The callback may send another request.
+      slots.free(slot); // The callback may send another request.
     }
     return callback;
   }
@@ -465,10 +379,11 @@ final class ClientCalls implements SharedReading.Reader {
     }
     MessageSlots messages = queues.incoming();
     long id = RequestFrame.id(messages.region().memory(), messages.offset(receive));
-    CallSlot slot = id < 0 ? null : slots[(int) (id % limit)];
+    CallSlot slot = id < 0 ? null : all[(int) (id % limit)];
     return slot != null && slot.isDue && slot.id == id ? slot : null;
   }
 
+  @SuppressWarnings("NonAtomicVolatileUpdate") // Under the lock.
   private void call(RequestClient.Callback callback) {
     try {
       RuntimeException failure = spare.failure();
@@ -481,7 +396,9 @@ final class ClientCalls implements SharedReading.Reader {
       ServiceLoop.log(t);
     } finally {
       try (var _ = lock.hold()) {
-        giveBack(spare.takePooled());
+        isCalling = false;
+        completed++; // The callback may have taken long.
+        slots.giveBack(spare.takePooled());
         post(spare.receive);
       }
     }
@@ -531,7 +448,11 @@ final class ClientCalls implements SharedReading.Reader {
 
   private void pollInterrupted() {
     try {
-      poll(SharedReading.SLICE_NANOS);
+      if (Time.now() - polledAt < SharedReading.SLICE_NANOS) {
+        Time.park(this, SharedReading.SLICE_NANOS); // Its wake-up would allocate in the program.
+      } else {
+        poll(SharedReading.SLICE_NANOS);
+      }
     } catch (InterruptedException e) {
       // By a callback, too.
     }
@@ -551,7 +472,7 @@ final class ClientCalls implements SharedReading.Reader {
         return;
       }
       firstDeadline = now + MOST;
-      for (CallSlot slot : slots) {
+      for (CallSlot slot : all) {
         RequestClient.Callback callback = slot.callback;
         if (callback != null && now - slot.deadline >= 0) {
           fail(slot, callback, new RdmaTimeoutException("a call over " + client, slot.timeout));
@@ -581,7 +502,7 @@ final class ClientCalls implements SharedReading.Reader {
    * the connection ends.
    */
   boolean requireAnswer(Duration silent, Duration atMost) throws InterruptedException {
-    boolean _ = reading.tryRead(0);
+    reading.poll(0);
     boolean _ = Thread.interrupted(); // By a callback, or at the end, which is known before.
     try (var _ = lock.hold()) {
       if (end.isKnown()) {
@@ -589,6 +510,9 @@ final class ClientCalls implements SharedReading.Reader {
       }
       if (!isProbed) {
         isProbed = queues.probe(PROBE);
+        return true;
+      }
+      if (isCalling) { // What has come since is not read.
         return true;
       }
     }
@@ -605,7 +529,7 @@ final class ClientCalls implements SharedReading.Reader {
   /** Ends all calls with a reason, or with that of the connection. */
   void endAll(@Nullable Throwable reason) {
     try (var _ = lock.hold()) {
-      for (CallSlot slot : slots) {
+      for (CallSlot slot : all) {
         RequestClient.Callback callback = slot.callback;
         if (callback != null) {
           failLater(slot, callback, reason);
@@ -641,17 +565,17 @@ final class ClientCalls implements SharedReading.Reader {
    */
   void giveBackAll() {
     try (var _ = lock.hold()) {
-      for (CallSlot slot : slots) {
+      for (CallSlot slot : all) {
         if (slot.isDue) { // Otherwise its thread does.
-          giveBackOf(slot);
+          slots.giveBackOf(slot);
         }
       }
     }
   }
 
   /**
-   * Runs an action when no thread has an answer that it copies, and none reads completions, or
-   * after a time.
+   * Runs an action when no other thread has an answer that it copies, and none reads completions,
+   * or after a time.
    */
   void close(long nanos, Runnable action) {
     long end = Time.now() + nanos;
@@ -663,7 +587,12 @@ final class ClientCalls implements SharedReading.Reader {
 
   private boolean isAwaited() {
     try (var _ = lock.hold()) {
-      return Arrays.stream(slots).anyMatch(slot -> slot.isAwaited);
+      return Arrays.stream(all).anyMatch(ClientCalls::isAwaitedByAnother);
     }
+  }
+
+  /** A callback may close the client, in a thread whose own call waits. */
+  private static boolean isAwaitedByAnother(CallSlot slot) {
+    return slot.isAwaited && !Thread.currentThread().equals(slot.waiter);
   }
 }

@@ -25,7 +25,7 @@ final class ClientLink {
   private final MessageQueues queues;
   private final RequestFrame.Terms terms;
   private final ClientEnd end;
-  private final ClientCalls calls;
+  final ClientCalls calls;
   private @Nullable KeepAlive keepAlive;
 
   /** Connects an endpoint whose route is resolved. */
@@ -76,10 +76,6 @@ final class ClientLink {
     return agreed;
   }
 
-  Endpoint endpoint() {
-    return endpoint;
-  }
-
   /** Returns what both ends have agreed on. */
   RequestFrame.Terms terms() {
     return terms;
@@ -104,10 +100,10 @@ final class ClientLink {
       throws InterruptedException {
     int most = terms.messageSize();
     long length = request.byteSize(); // Before there is something to give back.
-    CallSlot slot = calls.acquire(start, timeout);
+    CallSlot slot = calls.slots().acquire(start, timeout);
     try {
       slot.answer.expect(timeout, null, 0, 0, false);
-      calls.take(slot, length > most ? length : 0, room > most ? room : 0, start);
+      calls.slots().take(slot, length > most ? length : 0, room > most ? room : 0, start);
       MemoryRegion copied = slot.copied;
       if (copied != null) {
         MemorySegment.copy(request, 0, copied.memory(), 0, length);
@@ -115,24 +111,15 @@ final class ClientLink {
       }
       return slot;
     } catch (Throwable t) {
-      calls.free(slot);
+      calls.slots().free(slot);
       throw t;
     }
   }
 
-  void send(
-      CallSlot slot, MemorySegment request, long start, RequestClient.@Nullable Callback callback) {
-    calls.send(slot, request, start, callback);
-  }
-
-  /** Sends a request, and returns its answer; {@link #end} follows. */
+  /** Sends a request, and returns its answer; {@link ClientCalls#end} follows. */
   Answer exchange(CallSlot slot, MemorySegment request, long start) throws InterruptedException {
     calls.send(slot, request, start, null);
     return calls.await(slot, start);
-  }
-
-  void end(CallSlot slot) {
-    calls.end(slot);
   }
 
   /** Ends all calls: those of a client that is closed say so. */

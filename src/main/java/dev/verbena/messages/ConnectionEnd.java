@@ -210,11 +210,11 @@ final class ConnectionEnd {
     return linkFault;
   }
 
-  /** Returns false also if the device does not answer: an event about it follows. */
+  /** Returns false also if the device does not answer, of which an event follows, or was left. */
   private boolean isLinkDown() {
     try {
       return port().attributes().state() != PortState.ACTIVE;
-    } catch (VerbsException e) {
+    } catch (VerbsException | IllegalStateException e) {
       return false;
     }
   }
@@ -230,7 +230,7 @@ final class ConnectionEnd {
       return state == PortState.ACTIVE
           ? ""
           : ": the link is lost: " + port + " is in state IBV_PORT_" + state;
-    } catch (VerbsException e) {
+    } catch (VerbsException | IllegalStateException e) { // Another connection replaces this one.
       return ": the state of the port is unknown: " + e.getMessage();
     }
   }

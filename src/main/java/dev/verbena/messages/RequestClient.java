@@ -200,7 +200,7 @@ public final class RequestClient implements AutoCloseable {
         try {
           return answer.bytes().toArray(ValueLayout.JAVA_BYTE);
         } finally {
-          used.end(slot);
+          used.calls.end(slot);
         }
       } catch (RdmaException e) {
         requireRepeated(e, used);
@@ -300,8 +300,9 @@ public final class RequestClient implements AutoCloseable {
   }
 
   /**
-   * Sends a request, and returns. Waits only while the limit of requests under way is reached; in a
-   * callback it throws {@link IllegalStateException} instead.
+   * Sends a request, and returns. Waits only while the limit of requests under way is reached, and
+   * for another connection; in a callback it throws {@link IllegalStateException} or the reason of
+   * the end instead.
    *
    * @param request the bytes, which are copied
    * @param timeout the maximum time until the answer
@@ -317,11 +318,7 @@ public final class RequestClient implements AutoCloseable {
     Objects.requireNonNull(callback, "callback");
     long start = Time.now();
     ClientLink used = link(start, timeout);
-    if (callback instanceof FutureAnswer future) {
-      future.used = used;
-    }
-    CallSlot slot = used.take(request, 0, start, timeout);
-    used.send(slot, request, start, callback);
+    used.calls.send(used.take(request, 0, start, timeout), request, start, callback);
   }
 
   /**
@@ -340,7 +337,7 @@ public final class RequestClient implements AutoCloseable {
   public CompletableFuture<byte[]> submit(byte[] request, Duration timeout)
       throws InterruptedException {
     FutureAnswer future = new FutureAnswer(bytes(request), timeout);
-    submit(future.request, timeout, future);
+    future.send();
     return future;
   }
 
@@ -356,6 +353,20 @@ public final class RequestClient implements AutoCloseable {
       this.timeout = timeout;
     }
 
+    /** Sends the request, over another connection if the one ends before. */
+    void send() throws InterruptedException {
+      while (true) {
+        ClientLink current = link(start, timeout);
+        used = current;
+        try {
+          current.calls.send(current.take(request, 0, start, timeout), request, start, this);
+          return;
+        } catch (RdmaException e) {
+          requireRepeated(e, current);
+        }
+      }
+    }
+
     @Override
     public void answered(Answer answer) {
       byte[] bytes = answer.bytes().toArray(ValueLayout.JAVA_BYTE);
@@ -368,12 +379,15 @@ public final class RequestClient implements AutoCloseable {
     }
 
     private void repeatOrEnd(RuntimeException reason) {
+      if (isDone()) { // Cancelled: nobody wants the answer.
+        return;
+      }
       try {
         if (!(reason instanceof RdmaException e)) {
           throw reason;
         }
         requireRepeated(e, used);
-        submit(request, timeout.minusNanos(Time.now() - start), this);
+        send();
       } catch (Throwable t) {
         boolean _ = completeExceptionally(t);
       }
@@ -418,7 +432,7 @@ public final class RequestClient implements AutoCloseable {
     try {
       return target == null ? answer.toTarget() : answer.copyTo(target);
     } finally {
-      link.end(slot);
+      link.calls.end(slot);
     }
   }
 
@@ -426,7 +440,11 @@ public final class RequestClient implements AutoCloseable {
 
   /** Throws the failure of a call, unless the call is sent again over another connection. */
   private void requireRepeated(RdmaException failure, ClientLink used) {
-    if (!settings.repeats() || !failure.isTransient() || !used.hasEnded() || isClosed) {
+    if (!settings.repeats()
+        || !failure.isTransient()
+        || !used.hasEnded()
+        || used.calls.isInCallback()
+        || isClosed) {
       throw failure;
     }
   }
@@ -434,7 +452,10 @@ public final class RequestClient implements AutoCloseable {
   /** Returns the connection for a call: another one, if it has ended and the settings say so. */
   private ClientLink link(long start, Duration timeout) throws InterruptedException {
     ClientLink current = link;
-    if (!current.hasEnded() || isClosed || settings.reconnect().isEmpty()) {
+    if (!current.hasEnded()
+        || isClosed
+        || settings.reconnect().isEmpty()
+        || current.calls.isInCallback()) {
       return current; // Its calls throw why it has ended.
     }
     long nanos = ClientCalls.nanos(timeout);

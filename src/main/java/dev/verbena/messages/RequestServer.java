@@ -14,12 +14,14 @@ import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.values.AccessFlag;
+import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.CompletionChannel;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.WorkRequestException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
@@ -59,7 +61,9 @@ import org.jspecify.annotations.Nullable;
  * executor, the server tells the client that it may send another request; the answer is dropped.
  *
  * <p><b>Failures.</b> A failure that one client causes ends its connection alone, and is logged.
- * {@link #run} throws when the device is removed.
+ * {@link #run} throws when the device is removed. A client whose host is lost keeps its place, and
+ * so does one that is closed if the network loses its disconnect request, which Linux then does not
+ * repeat: {@link ConnectionSettings#withKeepAlive} frees it.
  *
  * <p><b>Closing.</b> {@link #stop} stops listening, and waits until the requests under way have
  * been answered. {@link #close} stops listening, disconnects the clients, and ends {@link #run}.
@@ -407,18 +411,21 @@ public final class RequestServer implements AutoCloseable {
 
   /** Logs why a client failed, and ends its connection. */
   void abort(ServedClient client, Throwable reason) {
-    boolean _ =
-        ServiceLoop.attempt(
-            () ->
-                System.getLogger("dev.verbena")
-                    .log(System.Logger.Level.WARNING, client + " of " + this + " failed", reason));
-    client.disconnect();
+    log(System.Logger.Level.WARNING, client + " of " + this + " failed", reason);
+    client.beginEnd(); // Without the event, which does not come if rdma_disconnect fails.
+  }
+
+  /** A logger may throw. */
+  static void log(System.Logger.Level level, String text, Throwable reason) {
+    boolean _ = ServiceLoop.attempt(() -> System.getLogger("dev.verbena").log(level, text, reason));
   }
 
   private void completed(ServedClient client, int index) {
     long id = completions.id(index);
     boolean isGood = completions.isSuccess(index);
-    if (!isGood) {
+    if (!isGood && completions.status(index) == CompletionStatus.REM_ACCESS_ERR) {
+      abort(client, new WorkRequestException("the memory of a client", completions, index));
+    } else if (!isGood) {
       client.beginEnd(); // Without the event: a peer that was killed answers no disconnect request.
     }
     if (id < PostedSends.FIRST_ID) {

@@ -538,7 +538,6 @@ final class ServedClient implements PostedSends.Listener {
       gone = true;
       dropped.addAll(waiting);
       waiting.clear();
-      unsent.clear(); // Their memory follows, by their places.
       underWay -= reading.size(); // They never complete; the device may still write their memory.
       for (int place = 0; place < copies.length; place++) {
         if (copies[place] != null || whenSent[place] != null) {

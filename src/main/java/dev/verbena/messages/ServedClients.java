@@ -138,7 +138,7 @@ final class ServedClients {
   /** A connection is established, or has failed before. */
   void endPending(HalfOpenRequests.Pending<Endpoint> begun) {
     connecting.end(begun);
-    beginPending();
+    boolean _ = ServiceLoop.attempt(this::beginPending); // What fails is not of this client.
   }
 
   /** Accepts a client if there is a place. */
@@ -166,7 +166,7 @@ final class ServedClients {
         request.id().reject();
       }
     } catch (Throwable t) {
-      System.getLogger("dev.verbena").log(System.Logger.Level.DEBUG, "client of " + server, t);
+      RequestServer.log(System.Logger.Level.DEBUG, "client of " + server, t);
     }
     if (client != null) {
       client.beginEnd();

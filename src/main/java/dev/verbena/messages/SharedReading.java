@@ -10,6 +10,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 
 /**
  * Waits for what the completions of a queue bring. One of the threads that wait reads the
@@ -46,24 +47,41 @@ final class SharedReading {
    * @param holds is not asked again once it returns true
    */
   boolean await(BooleanSupplier holds, long nanos) throws InterruptedException {
+    return await(holds, nanos, () -> SLICE_NANOS);
+  }
+
+  /**
+   * As {@link #await(BooleanSupplier, long)}, for what another thread may bring as well as a
+   * completion.
+   *
+   * @param slice how long to wait for completions before looking again
+   */
+  boolean await(BooleanSupplier holds, long nanos, LongSupplier slice) throws InterruptedException {
+    try {
+      return readUntil(holds, nanos, slice);
+    } finally {
+      wakeToRead(); // This thread has read, or was woken to do so.
+    }
+  }
+
+  private boolean readUntil(BooleanSupplier holds, long nanos, LongSupplier slice)
+      throws InterruptedException {
     long start = Time.now();
     long left = Math.max(0, nanos);
     while (!holds.getAsBoolean()) {
       if (left < 0) {
         return false;
       }
-      if (reading.isHeldByCurrentThread()) {
+      if (isInCallback()) {
         throw new IllegalStateException(
             "a callback must not wait for completions, which it delays");
       }
       if (reading.tryLock()) {
-        try {
+        try (reading) {
           if (holds.getAsBoolean()) { // By what another thread has read meanwhile.
             return true;
           }
-          read(left);
-        } finally {
-          end();
+          read(Math.min(left, slice.getAsLong()));
         }
       } else if (left > 0 && awaitReader(holds, left)) {
         return true;
@@ -92,16 +110,26 @@ final class SharedReading {
     return false;
   }
 
-  /** Reads once, waiting for completions; returns false if another thread reads. */
-  boolean tryRead(long nanos) throws InterruptedException {
-    if (reading.isHeldByCurrentThread() || !reading.tryLock()) {
+  /** Reads once; while another thread reads, waits for it, unless the time is zero. */
+  void poll(long nanos) throws InterruptedException {
+    try {
+      if (!tryRead(nanos) && nanos > 0) {
+        boolean _ = awaitReader(() -> false, nanos);
+        boolean _ = tryRead(0);
+      }
+    } finally {
+      wakeToRead(); // This thread has read, or was woken to do so and interrupted.
+    }
+  }
+
+  /** Reads once, waiting for completions; returns false if another thread reads, or a callback. */
+  private boolean tryRead(long nanos) throws InterruptedException {
+    if (isInCallback() || !reading.tryLock()) {
       return false;
     }
-    try {
+    try (reading) {
       read(nanos);
       return true;
-    } finally {
-      end();
     }
   }
 
@@ -111,14 +139,16 @@ final class SharedReading {
     }
   }
 
-  private void end() {
-    reading.unlock();
-    wake();
+  /** Returns whether a callback asks, which must not wait. */
+  boolean isInCallback() {
+    return reading.isHeldByCurrentThread();
   }
 
-  /** Lets a thread look again that waits while another one reads. */
-  void wake() {
-    LockSupport.unpark(waiting.peek());
+  /** Unless a thread reads, wakes one that waits. */
+  private void wakeToRead() {
+    if (!reading.isLocked()) {
+      LockSupport.unpark(waiting.peek());
+    }
   }
 
   /** Lets all threads look again. */

@@ -218,15 +218,26 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
     }
   }
 
-  /** The listeners take turns, so that neither waits while clients of the other keep coming. */
+  /** Accepts from either; the device can be removed at any time, also while this accepts. */
   private @Nullable SocketChannel acceptEither() throws IOException {
-    if (used.size() == 2 && rdma.hasEnded()) {
-      continueWithTcp();
+    try {
+      return acceptInTurn();
+    } catch (IOException e) {
+      if (!isOpen() || used.size() == 1 || !rdma.hasEnded()) {
+        throw e;
+      }
     }
+    continueWithTcp();
+    return acceptInTurn();
+  }
+
+  /** The listeners take turns, so that neither waits while clients of the other keep coming. */
+  private @Nullable SocketChannel acceptInTurn() throws IOException {
     SocketChannel accepted = null;
     for (int i = 0; i < used.size() && accepted == null; i++) {
-      accepted = used.get(turn).accept();
+      ServerSocketChannel next = used.get(turn);
       turn = (turn + 1) % used.size();
+      accepted = next.accept();
     }
     return accepted;
   }

@@ -55,16 +55,14 @@ final class RdmaListener {
     this.sizes = sizes;
     this.changed = changed;
     events = CmEvents.open(provider, this::receive);
-    ConnectionId created = null;
     try {
-      created = events.createId();
-      created.bind(local);
-      created.listen(HalfOpenRequests.WAITING); // The kernel rejects what exceeds its backlog.
+      id = events.createId(); // Before it has a device, which can be removed at any time.
+      id.bind(local);
+      id.listen(HalfOpenRequests.WAITING); // The kernel rejects what exceeds its backlog.
     } catch (Throwable t) {
       AfterFailure.close(t, events::close);
       throw t;
     }
-    id = created;
   }
 
   /** Listens at a local address. */

@@ -10,6 +10,7 @@ import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.NativeAccess;
 import dev.verbena.internal.foreign.Platform;
 import dev.verbena.internal.time.Time;
+import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.Profile;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftContext;
@@ -88,8 +89,8 @@ public final class SoftNetwork implements AutoCloseable {
   private final Faults faults = new Faults(this);
   private @Nullable OutputStream ownFile;
 
-  /** Devices that were removed: their structs may still be referred to. */
-  private final List<SoftDevice> removed = new ArrayList<>();
+  /** Of devices that were removed: whoever has listed them may still refer to them. */
+  private final List<CStruct> removed = new ArrayList<>();
 
   /** Ends the connections when the JVM ends. */
   private final Runnable ending = this::endConnections;
@@ -382,7 +383,7 @@ public final class SoftNetwork implements AutoCloseable {
   }
 
   private void end(SoftDevice device, Consumer<SoftDevice> removal) {
-    removed.add(device);
+    removed.add(device.struct);
     removal.accept(device);
     provider.manager().removed(device);
     Registry.of(device).forEach(SoftObject::fail);
@@ -511,8 +512,7 @@ public final class SoftNetwork implements AutoCloseable {
         continue; // The kernel has destroyed it.
       }
       // librdmacm opens devices itself, and keeps them open.
-      boolean own = object instanceof SoftContext context && !provider.manager().owns(context);
-      if (own || !(object instanceof SoftContext)) {
+      if (!(object instanceof SoftContext) || !provider.manager().opened(object.address())) {
         open.merge(object.kind(), 1, Integer::sum);
       }
     }

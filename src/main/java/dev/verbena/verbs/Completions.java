@@ -107,6 +107,18 @@ public final class Completions {
     return address;
   }
 
+  /** Makes the array contain a successful completion of a send request. */
+  void plain(int index, long id, int opcode, int length, int queuePair) {
+    count = index + 1;
+    Memory.putLong(at(index, ID), id);
+    Memory.putInt(at(index, STATUS), SUCCESS);
+    Memory.putInt(at(index, OPCODE), opcode);
+    Memory.putInt(at(index, BYTE_LENGTH), length);
+    Memory.putInt(at(index, QUEUE_PAIR), queuePair);
+    Memory.putInt(at(index, FLAGS), 0);
+    memory.keep();
+  }
+
   /** Records the result of {@code ibv_poll_cq}. */
   int polled(int result, Resource queue) {
     memory.keep();

@@ -97,6 +97,11 @@ public final class Context extends Resource {
     this.events = new DeviceEvents(this, ibv_context.async_fd(struct));
     core.device(new OpenDevice(provider, ibv_context.device(struct).address(), loss));
     core.beforeClose(this::beforeClose);
+    core.wrapDestruction(
+        close -> {
+          directPath.close();
+          close.run();
+        });
   }
 
   /**

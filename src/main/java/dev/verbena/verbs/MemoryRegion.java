@@ -174,6 +174,11 @@ public final class MemoryRegion extends Resource {
     }
   }
 
+  /** Returns whether {@link #requireMemory} throws no exception. */
+  boolean isUsable() {
+    return isOpen() && !unusable && memory.scope().isAlive();
+  }
+
   private void requireUsable() {
     core.requireOpen();
     if (unusable) {

@@ -27,10 +27,15 @@ public final class ParentDomain extends ProtectionDomain {
   private final ProtectionDomain base;
   private final ThreadDomain threadDomain;
 
-  private ParentDomain(ProtectionDomain base, ThreadDomain threadDomain, Core core) {
+  /** That it was created with. */
+  private final MemorySegment attributes;
+
+  private ParentDomain(
+      ProtectionDomain base, ThreadDomain threadDomain, MemorySegment attributes, Core core) {
     super(base.context(), core, base.root());
     this.base = base;
     this.threadDomain = threadDomain;
+    this.attributes = attributes;
   }
 
   /**
@@ -98,9 +103,10 @@ public final class ParentDomain extends ProtectionDomain {
     public ParentDomain create() {
       Arena upcalls = Arena.ofShared();
       try {
+        MemorySegment attr = ibv_parent_domain_init_attr.allocate(upcalls);
         return Core.make(
             Stream.<Resource>of(base, threadDomain).filter(Objects::nonNull).toList(),
-            () -> allocate(upcalls),
+            () -> allocate(attr, upcalls),
             base.verbs()::ibv_dealloc_pd,
             core -> {
               core.wrapDestruction(
@@ -108,7 +114,7 @@ public final class ParentDomain extends ProtectionDomain {
                     deallocate.run();
                     upcalls.close();
                   });
-              return new ParentDomain(base, threadDomain, core);
+              return new ParentDomain(base, threadDomain, attr, core);
             });
       } catch (Throwable t) {
         if (upcalls.scope().isAlive()) {
@@ -118,9 +124,8 @@ public final class ParentDomain extends ProtectionDomain {
       }
     }
 
-    private long allocate(Arena upcalls) {
-      try (Arena arena = Arena.ofConfined()) {
-        MemorySegment attr = ibv_parent_domain_init_attr.allocate(arena);
+    private long allocate(MemorySegment attr, Arena upcalls) {
+      try {
         ibv_parent_domain_init_attr.pd(attr, base.segment());
         ibv_parent_domain_init_attr.comp_mask(attr, mask);
         if (threadDomain != null) {
@@ -222,6 +227,16 @@ public final class ParentDomain extends ProtectionDomain {
    */
   public Optional<ThreadDomain> threadDomain() {
     return Optional.ofNullable(threadDomain);
+  }
+
+  @Override
+  void setAllocator(MemorySegment attr) {
+    attr.copyFrom(attributes);
+  }
+
+  @Override
+  boolean hasThreadDomain() {
+    return threadDomain != null;
   }
 
   @Override

@@ -1,18 +1,22 @@
 package dev.verbena.verbs;
 
+import dev.verbena.Errno;
 import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.address.AddressVector;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.ThreadDomains;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.KeptMemory;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Segments;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.rules.AccessRules;
+import dev.verbena.raw.ibv_parent_domain_init_attr;
 import dev.verbena.raw.ibv_pd;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionFlag;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.List;
@@ -45,6 +49,7 @@ public class ProtectionDomain extends Resource {
     this.root = root;
     this.context = context;
     core.beforeClose(this::closeWindows);
+    core.wrapDestruction(this::deallocate);
   }
 
   static ProtectionDomain imported(Context context, int handle) {
@@ -243,6 +248,32 @@ public class ProtectionDomain extends Resource {
     return ibv_pd.handle(Memory.at(address(), ibv_pd.sizeof()));
   }
 
+  /**
+   * Allocates a parent domain of this one: {@code ibv_alloc_parent_domain}.
+   *
+   * @param threadDomain its {@code ibv_td}
+   * @return the {@code ibv_pd}, to be deallocated
+   */
+  final long inThreadDomain(long threadDomain) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment attr = ibv_parent_domain_init_attr.allocate(arena);
+      setAllocator(attr);
+      ibv_parent_domain_init_attr.pd(attr, segment());
+      ibv_parent_domain_init_attr.td(attr, MemorySegment.ofAddress(threadDomain));
+      return verbs().ibv_alloc_parent_domain(context.address(), attr.address());
+    }
+  }
+
+  /** Sets the allocator and its flags, and perhaps more, in the attributes of a parent domain. */
+  void setAllocator(MemorySegment attr) {
+    // The memory of the provider, unless a domain has an allocator.
+  }
+
+  /** Returns whether the provider creates queue pairs in a thread domain of the program. */
+  boolean hasThreadDomain() {
+    return false;
+  }
+
   /** {@return the context of the domain} */
   public Context context() {
     return context;
@@ -275,6 +306,21 @@ public class ProtectionDomain extends Resource {
   final void closeWindows() {
     core.children(Resource.class).stream().filter(Resource::closesFirst).forEach(Resource::close);
     core.children(ProtectionDomain.class).forEach(ProtectionDomain::closeWindows);
+  }
+
+  private void deallocate(Runnable destroy) {
+    ThreadDomains threadDomains = context.directPath().threadDomains();
+    threadDomains.closeAgain();
+    try {
+      destroy.run();
+    } catch (VerbsException e) {
+      // A parent domain that exists in libmlx5 alone may count as a user of this one.
+      if (e.errno() != Errno.EBUSY
+          || !threadDomains.hasLeftParents()
+          || !context.loss().isKnown()) {
+        throw e;
+      }
+    }
   }
 
   final Verbs verbs() {

@@ -71,7 +71,7 @@ public final class QueuePair extends Resource implements ReceiveQueue {
   private final @Nullable ProtectionDomain domain;
   private final QueuePairType type;
   private final QueuePairCapacity capacity;
-  private final QueuePairCalls calls;
+  final QueuePairCalls calls;
   private final MulticastGroups groups;
   final Transitions transitions;
   private final QueuePairSetup setup = new QueuePairSetup(this);

@@ -8,7 +8,7 @@ import dev.verbena.internal.Explanation;
 import dev.verbena.internal.QueueMaker;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.calls.DirectQueues;
-import dev.verbena.internal.calls.QueuePairCalls;
+import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_qp_init_attr_ex;
 import dev.verbena.raw.rdma_h;
@@ -366,18 +366,48 @@ public final class QueuePairBuilder {
   }
 
   private QueuePair create(List<Resource> owners, QueueMaker by) {
+    try {
+      return create(owners, by, directObstacle());
+    } catch (DirectChoice.TakenBackException e) {
+      return create(owners, by, Optional.of(e.getMessage()));
+    }
+  }
+
+  private QueuePair create(List<Resource> owners, QueueMaker by, Optional<String> obstacle) {
+    DirectChoice choice =
+        new DirectChoice(context, sendQueue(), receiveQueue(), sharedReceiveQueue, obstacle);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment attr = ibv_qp_init_attr_ex.allocate(arena);
       writeTo(attr, arena);
       return Core.make(
           owners,
-          () -> by.creation().applyAsLong(attr.address()),
+          () -> created(attr, by, choice),
           by.destruction(),
-          core -> made(attr, core));
+          core -> made(attr, core, choice));
+    } catch (Throwable t) {
+      AfterFailure.close(t, choice::close); // There may have been no memory to do so before.
+      throw t;
     }
   }
 
-  private QueuePair made(MemorySegment attr, Core core) {
+  private long created(MemorySegment attr, QueueMaker by, DirectChoice choice) {
+    try {
+      if (domain != null) {
+        ibv_qp_init_attr_ex.pd(attr, choice.domain(domain));
+      }
+      return by.creation().applyAsLong(attr.address());
+    } catch (Throwable t) {
+      AfterFailure.close(t, choice::close); // Before the domain can be closed.
+      throw t;
+    }
+  }
+
+  private QueuePair made(MemorySegment attr, Core core, DirectChoice choice) {
+    core.wrapDestruction(
+        destroy -> {
+          destroy.run();
+          choice.close();
+        });
     QueuePairCapacity real = QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr));
     CompletionQueue ofSends = sendQueue();
     CompletionQueue ofReceives = sharedReceiveQueue == null ? receiveQueue() : null;
@@ -392,7 +422,7 @@ public final class QueuePairBuilder {
             real,
             sendOperations,
             table != null,
-            calls(core.address(), real));
+            choice.calls(core.address(), shape(real, choice)));
     core.wrapDestruction(
         destroy -> {
           destroy.run();
@@ -404,17 +434,14 @@ public final class QueuePairBuilder {
     return queuePair;
   }
 
-  private QueuePairCalls calls(long address, QueuePairCapacity real) {
-    return new DirectChoice(
-            context, sendQueue(), receiveQueue(), sharedReceiveQueue, directObstacle())
-        .calls(
-            address,
-            new DirectQueues.Shape(
-                type.code(),
-                signalAll,
-                real.sendRequests(),
-                real.sendSges(),
-                real.maxInlineData()));
+  private DirectQueues.Shape shape(QueuePairCapacity real, DirectChoice choice) {
+    return new DirectQueues.Shape(
+        type.code(),
+        signalAll,
+        real.sendRequests(),
+        real.sendSges(),
+        real.maxInlineData(),
+        choice.ownsRegister());
   }
 
   /** Returns why the queue pair itself cannot be direct; empty if it can. */
@@ -426,6 +453,9 @@ public final class QueuePairBuilder {
     }
     if (!sendOperations.isEmpty()) {
       return Optional.of("it has sendOperations, which the provider posts");
+    }
+    if (table != null) {
+      return Optional.of("it distributes packets over work queues");
     }
     return flags.isEmpty() && sourceNumber.isEmpty() && maxTsoHeader.isEmpty()
         ? Optional.empty()

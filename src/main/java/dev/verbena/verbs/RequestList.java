@@ -201,7 +201,7 @@ public abstract class RequestList {
     return BoundsChecks.ON ? Objects.checkIndex(request, used.length) : request;
   }
 
-  private static RuntimeException outside(MemoryRegion region, long offset, long length) {
+  static RuntimeException outside(MemoryRegion region, long offset, long length) {
     if (length >= SGE_LIMIT) {
       return new IllegalArgumentException(
           "length of an SGE must be 0 to 2^32 - 1 bytes: " + length);

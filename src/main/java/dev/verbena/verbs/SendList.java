@@ -297,7 +297,7 @@ public final class SendList extends RequestList {
     return formatted(request, WorkRequestOpcode.BIND_MW);
   }
 
-  private SendRequest format(int request, WorkRequestOpcode opcode) {
+  SendRequest format(int request, WorkRequestOpcode opcode) {
     clear(request);
     return formatted(request, opcode);
   }

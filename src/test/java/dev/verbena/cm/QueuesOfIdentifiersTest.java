@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.RdmaException;
 import dev.verbena.messages.Connection;
 import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.raw.rdma_cm_id;
@@ -20,6 +21,7 @@ import dev.verbena.values.AckTimeout;
 import dev.verbena.values.EnhancedConnectionEstablishment;
 import dev.verbena.values.QueuePairAttribute;
 import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairState;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;
@@ -66,6 +68,19 @@ class QueuesOfIdentifiersTest {
           pair.query(QueuePairAttribute.AV, QueuePairAttribute.TIMEOUT);
       assertEquals(96, attributes.path().orElseThrow().route().orElseThrow().trafficClass());
       assertEquals(AckTimeout.ofCode(20), attributes.ackTimeout());
+    }
+  }
+
+  @DeviceTest
+  void transfersNeedAQueuePair() {
+    QueuePairCapacity excessive = RdmaCmTest.SMALL.withMaxInlineData(1 << 20);
+    try (EventChannel channel = EventChannel.open();
+        ConnectionId id = channel.createId(PortSpace.TCP)) {
+      id.bind(new InetSocketAddress(Rig.addressA(), 0));
+      ConnectionQueues queues = id.queues();
+      assertThrows(RdmaException.class, () -> queues.createQueuePairOnOneChannel(excessive));
+      assertTrue(queues.sendCompletions().isOpen());
+      assertThrows(IllegalStateException.class, queues::transfers);
     }
   }
 

@@ -41,7 +41,7 @@ final class RdmaServer implements PeerProgram {
   @Override
   public void connect(InetAddress from, InetSocketAddress to) throws Exception {
     try (Connection server = PeerProgram.connect(from, to, SIZE)) {
-      server.send("sixteen bytes ..".getBytes(UTF_8));
+      PeerProgram.sendLast(server, "sixteen bytes ..".getBytes(UTF_8));
       assertEquals(SIZE, server.receive(SOON).length);
     }
   }

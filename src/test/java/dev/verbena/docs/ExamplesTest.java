@@ -6,6 +6,7 @@ import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static dev.verbena.testing.Environment.SOFT;
 import static dev.verbena.testing.Need.CM;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaException;
@@ -48,17 +49,24 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
 import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The programs of examples compile without a warning, and print what they should. */
 @Once(value = SOFT, reason = "the examples compile and run")
 class ExamplesTest {
   private static final Path EXAMPLES = Path.of("examples");
+
+  /** These run in {@code FirstProgramsTest}. */
+  private static final Set<String> IN_TWO_TERMINALS = Set.of("CmServer", "CmClient", "LostDevice");
 
   @TempDir private static Path classes;
 
@@ -98,6 +106,31 @@ class ExamplesTest {
     sources().stream()
         .map(source -> source.getFileName().toString())
         .forEach(name -> assertTrue(page.contains("](" + name + ")"), name));
+  }
+
+  /** With the value of VERBENA_SOFT and the arguments of its row, each says something and ends. */
+  @TestFactory
+  @Tag("host")
+  Stream<DynamicTest> eachExampleRunsOnTheSoftwareDevicesOfItsRow() throws IOException {
+    Pattern row =
+        Pattern.compile("(?m)^\\| \\[(\\w+)].* \\| `([^`|]+)` \\|(?: `([^`|]+)`)?  ?\\|$");
+    List<MatchResult> rows =
+        row.matcher(Files.readString(EXAMPLES.resolve("README.md"))).results().toList();
+    assertEquals(sources().size(), rows.size() + IN_TWO_TERMINALS.size());
+    return rows.stream()
+        .map(
+            found ->
+                DynamicTest.dynamicTest(
+                    found.group(1),
+                    () -> {
+                      String argument = found.group(3);
+                      String[] arguments =
+                          argument == null ? new String[0] : new String[] {argument};
+                      try (SoftNetwork network = SoftNetwork.of(found.group(2))) {
+                        String said = network.call(() -> printed(found.group(1), arguments));
+                        assertFalse(said.isBlank());
+                      }
+                    }));
   }
 
   @DeviceTest
@@ -241,7 +274,9 @@ class ExamplesTest {
         Thread.ofPlatform().daemon().start(() -> serve(listener, underWay));
         FutureTask<String> printing =
             new FutureTask<>(
-                () -> network.call(() -> printed("LostDevice", address.getHostAddress(), "1000")));
+                () ->
+                    network.call(
+                        () -> printed("LostDevice", "client", address.getHostAddress(), "1000")));
         Thread.ofPlatform().start(printing);
         underWay.await();
         var _ = network.faults().loseDevice("soft0");

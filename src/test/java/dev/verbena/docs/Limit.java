@@ -69,14 +69,14 @@ enum Limit {
     }
   },
 
-  LINES_OF_THE_LIBRARY(81_900, 100) {
+  LINES_OF_THE_LIBRARY(84_100, 100) {
     @Override
     Map<String, Integer> sizes(Project project) {
       return Map.of("all", project.lines(SourceFile::isLibrary));
     }
   },
 
-  LINES_OF_THE_COMMAND_LINE(10_000, 100) {
+  LINES_OF_THE_COMMAND_LINE(10_100, 100) {
     @Override
     Map<String, Integer> sizes(Project project) {
       return Map.of("all", project.lines(SourceFile::isTools));

@@ -39,6 +39,9 @@ class OneClockTest {
           "internal/Departures.java: new Thread(", "runs when the JVM ends",
           "soft/MonitorWaits.java: Thread.onSpinWait", "waits for a thread of the JVM",
           "soft/MonitorWaits.java: parkNanos", "waits for a thread of the JVM",
+          "internal/mlx5/QueueLock.java: Thread.onSpinWait",
+              "the owner is in a section, for a store",
+          "internal/mlx5/QueueLock.java: Thread.yield", "the owner is in a section, for a store",
           "internal/mlx5/SpinLock.java: Thread.onSpinWait", "holds a lock of libmlx5, for a store",
           "internal/mlx5/SpinLock.java: Thread.yield", "holds a lock of libmlx5, for a store");
 

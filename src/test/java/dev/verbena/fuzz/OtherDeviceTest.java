@@ -54,6 +54,7 @@ import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairBuilder;
+import dev.verbena.verbs.QueuePairSession;
 import dev.verbena.verbs.ReceiveIndirectionTable;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.RemoteMemory;
@@ -339,6 +340,16 @@ class OtherDeviceTest {
     calls.put(
         "ReceiveRing(ReceiveQueue, ReceiveList, long)",
         () -> new ReceiveRing(own.shared, other.receives(), 1).start());
+    calls.put(
+        "QueuePairSession.on(QueuePair, CompletionQueue, int)",
+        () -> QueuePairSession.on(own.pair, other.queue, 1));
+    calls.put(
+        "QueuePairSession.local(int, long, MemoryRegion, long, long)",
+        () -> {
+          QueuePairSession session = QueuePairSession.on(own.pair, own.queue, 1);
+          session.send(0);
+          session.local(0, 0, other.region, 0, 1);
+        });
     calls.put("SendRing(QueuePair, SendList, long)", () -> posted(ring(own.pair, other.sends())));
     calls.put(
         "SharedReceiveQueue.post(TagOperations)",

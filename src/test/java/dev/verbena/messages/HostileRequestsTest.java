@@ -17,7 +17,6 @@ import dev.verbena.cm.EventType;
 import dev.verbena.cm.Identifiers;
 import dev.verbena.soft.Faults;
 import dev.verbena.soft.InSimulation;
-import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Background;
 import dev.verbena.testing.LoggedMessages;
@@ -46,17 +45,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Level;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What one client or its device does harms no other client of the server. */
-class HostileRequestsTest {
+class HostileRequestsTest extends RequestFixture {
   private static final Duration SOON = Await.LIMIT;
-  private static final InetSocketAddress CLIENT =
-      new InetSocketAddress(InetAddress.ofLiteral("192.0.2.1"), 0);
   private static final int LIMIT = 4;
   private static final ConnectionSettings SETTINGS =
       DEFAULT
@@ -65,19 +61,7 @@ class HostileRequestsTest {
           .withTimeout(SOON)
           .withAckTimeout(AckTimeout.ofCode(10));
 
-  private final SoftHosts hosts = SoftHosts.create();
-  private final ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
-  private final List<AutoCloseable> opened = new ArrayList<>();
   private FutureTask<Void> running;
-
-  @AfterEach
-  void close() throws Exception {
-    for (AutoCloseable one : opened.reversed()) {
-      one.close();
-    }
-    executor.close();
-    hosts.close();
-  }
 
   private RequestServer server(int maxClients, Answering handler, boolean inExecutor)
       throws Exception {
@@ -108,15 +92,7 @@ class HostileRequestsTest {
   }
 
   private RequestClient client(RequestServer server) throws Exception {
-    return client(server, SETTINGS);
-  }
-
-  private RequestClient client(RequestServer server, ConnectionSettings settings) throws Exception {
-    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
-    RequestClient client =
-        hosts.call(() -> RequestClient.connect(address, settings.withLocalAddress(CLIENT)));
-    opened.add(client);
-    return client;
+    return connect(server, SETTINGS);
   }
 
   private RequestPeer peer(RequestServer server) throws Exception {
@@ -138,16 +114,6 @@ class HostileRequestsTest {
     for (CompletableFuture<byte[]> answer : answers) {
       assertEquals(1, answer.get().length);
     }
-  }
-
-  @Test
-  void requestWithoutAnAddressEndsItsClientAlone() throws Exception {
-    RequestServer server = server(2, (request, answer) -> 1, false);
-    RequestClient polite = client(server);
-    RequestPeer peer = peer(server);
-    peer.sendLarge(0, 0, 8, 0);
-    assertServes(server, polite);
-    peer.awaitEnd();
   }
 
   @Test
@@ -178,30 +144,6 @@ class HostileRequestsTest {
         assertEquals(RequestFrame.FAILURE, peer.answer(), Long.toString(length));
       }
     }
-    assertServes(server, polite);
-  }
-
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void answerThatCannotBePostedEndsItsClientAlone(boolean inExecutor) throws Exception {
-    AtomicBoolean full = new AtomicBoolean();
-    RequestServer server =
-        server(
-            2,
-            (request, answer) -> {
-              if (full.get()) {
-                Faults _ = hosts.faults().fillQueues("server");
-              }
-              return 1;
-            },
-            inExecutor);
-    RequestClient polite = client(server);
-    RequestPeer peer = peer(server);
-    full.set(true);
-    peer.send(0, RequestFrame.REQUEST, RequestFrame.HEADER);
-    peer.awaitEnd();
-    full.set(false);
-    Faults _ = hosts.faults().freeQueues();
     assertServes(server, polite);
   }
 
@@ -242,12 +184,13 @@ class HostileRequestsTest {
   /** An answer may arrive before the handler's thread has done all that follows it. */
   @Test
   void clientThatCallsOneAfterTheOtherIsNeverBeyondItsLimit() throws Exception {
-    ConnectionSettings one = SETTINGS.withSends(1);
+    ConnectionSettings one =
+        SETTINGS.withSends(1).withParameters(ConnectionParameters.DEFAULT.withRnrRetryCount(0));
     try (ExecutorService threads = Executors.newFixedThreadPool(24)) {
       RequestServer server = server(24, (request, answer) -> 1, threads, one);
       List<FutureTask<Void>> callers = new ArrayList<>();
       for (int i = 0; i < 24; i++) {
-        RequestClient client = client(server, one);
+        RequestClient client = connect(server, one);
         FutureTask<Void> caller =
             new FutureTask<>(
                 () -> {
@@ -431,7 +374,7 @@ class HostileRequestsTest {
               return 1;
             },
             true);
-    RequestClient client = client(server, keptAlive(retriesLong));
+    RequestClient client = connect(server, keptAlive(retriesLong));
     CompletableFuture<byte[]> future = client.submit(new byte[1], SOON);
     FutureTask<byte[]> call = Background.inBackground(() -> client.call(new byte[1], SOON));
     arrived.await();
@@ -465,7 +408,7 @@ class HostileRequestsTest {
   void keepAliveLeavesAnIdleConnection() throws Exception {
     ConnectionSettings kept = SETTINGS.withKeepAlive(INTERVAL, Await.LIMIT);
     RequestServer server = server(1, (request, answer) -> 1, null, kept);
-    RequestClient client = client(server, kept);
+    RequestClient client = connect(server, kept);
     Await.pass(INTERVAL.multipliedBy(20), "both ends ask several times");
     assertServes(server, client);
   }
@@ -481,27 +424,6 @@ class HostileRequestsTest {
           throw new AssertionError(server + " is open");
         });
     assertEquals(Map.of("context", 2), hosts.network().openObjects());
-  }
-
-  @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void removedDeviceEndsTheServerWithItsReason(boolean lost) throws Exception {
-    try (var log = new LoggedMessages("dev.verbena", Level.WARNING, "unexpected")) {
-      RequestServer server = server(2, (request, answer) -> 1, false);
-      RequestClient client = client(server);
-      assertEquals(1, client.call(new byte[1], SOON).length);
-      if (lost) {
-        Faults _ = hosts.faults().loseDevice("server");
-      } else {
-        hosts.network().removeDevice("server");
-      }
-      var ended = assertThrows(ExecutionException.class, () -> running.get());
-      var removal = (ConnectionException) ended.getCause();
-      assertEquals(EventType.DEVICE_REMOVAL, removal.event().type());
-      server.close();
-      assertEquals(0, server.clients());
-      assertEquals(List.of(), log.all());
-    }
   }
 
   // The client
@@ -553,7 +475,7 @@ class HostileRequestsTest {
     for (int i = 0; i < 100; i++) {
       int round = i;
       RequestServer server = server(1, (request, answer) -> 1, null, wide);
-      RequestClient client = client(server, wide);
+      RequestClient client = connect(server, wide);
       ConcurrentLinkedQueue<CompletableFuture<byte[]>> futures = new ConcurrentLinkedQueue<>();
       List<FutureTask<Void>> submitting = new ArrayList<>();
       for (int thread = 0; thread < 16; thread++) {
@@ -683,7 +605,7 @@ class HostileRequestsTest {
             executor,
             one);
     opened.add(go::countDown);
-    RequestClient client = client(server, one);
+    RequestClient client = connect(server, one);
     CompletableFuture<byte[]> first = client.submit(new byte[1], SOON);
     arrived.await();
     assertThrows(RdmaTimeoutException.class, () -> client.call(new byte[2], Duration.ofSeconds(4)));

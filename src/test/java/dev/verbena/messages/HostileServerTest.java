@@ -2,6 +2,7 @@ package dev.verbena.messages;
 
 import static dev.verbena.messages.ConnectionSettings.DEFAULT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -25,6 +26,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -184,6 +186,91 @@ class HostileServerTest {
     liar.endpoint.id().disconnect();
     Throwable ended = assertThrows(Exception.class, () -> client.call(new byte[1], SOON));
     assertInstanceOf(RdmaException.class, ended);
+  }
+
+  /** In any order. */
+  @Test
+  void futuresWithoutAnAnswerEndWhenTheirTimeIsOver() throws Exception {
+    connect();
+    CompletableFuture<byte[]> last = client.submit(new byte[1], SOON);
+    client.poll(Duration.ZERO); // Looks at the times.
+    CompletableFuture<byte[]> second = client.submit(new byte[1], SHORTLY.multipliedBy(2));
+    CompletableFuture<byte[]> first = client.submit(new byte[1], SHORTLY);
+    Await.pass(SHORTLY.multipliedBy(3), "their time is over");
+    for (var each : List.of(first, second)) {
+      assertTrue(each.isDone());
+      assertThrows(RdmaTimeoutException.class, () -> get(each));
+    }
+    assertFalse(last.isDone());
+  }
+
+  @Test
+  void pollSaysThatTheConnectionHasEnded() throws Exception {
+    connect();
+    liar.endpoint.id().disconnect();
+    assertThrows(
+        RdmaException.class,
+        () -> {
+          for (int i = 0; i < 100; i++) {
+            client.poll(SHORTLY);
+          }
+        });
+  }
+
+  /** The callback still has an answer, and all others come. */
+  @Test
+  void eachAnswerHasAReceiveRequestWhileACallbackRuns() throws Exception {
+    connect();
+    CountDownLatch arrived = new CountDownLatch(1);
+    List<CompletableFuture<byte[]>> others = new ArrayList<>();
+    client.submit(
+        MemorySegment.ofArray(new byte[1]),
+        SOON,
+        new RequestClient.Callback() {
+          @Override
+          public void answered(Answer answer) {
+            try {
+              others.add(client.submit(new byte[1], SOON));
+              arrived.await();
+            } catch (InterruptedException e) {
+              throw new AssertionError(e);
+            }
+          }
+
+          @Override
+          public void failed(RuntimeException reason) {}
+        });
+    for (int i = 1; i < LIMIT; i++) {
+      others.add(client.submit(new byte[1], SOON));
+    }
+    for (int i = 0; i <= LIMIT; i++) {
+      liar.send(liar.takeId(), RequestFrame.ANSWER, RequestFrame.HEADER + 1);
+      assertTrue(liar.awaitSent());
+    }
+    arrived.countDown();
+    for (CompletableFuture<byte[]> each : others) {
+      assertEquals(1, each.get().length);
+    }
+  }
+
+  /** Another thread than the one that reads runs it. */
+  @Test
+  void dependentOfAFutureMayCall() throws Exception {
+    connect();
+    CompletableFuture<Integer> dependent =
+        client
+            .submit(new byte[1], SOON)
+            .thenApply(
+                first -> {
+                  try {
+                    return client.call(first, SOON).length;
+                  } catch (InterruptedException e) {
+                    throw new AssertionError(e);
+                  }
+                });
+    answerNext(RequestFrame.ANSWER, 8, 0);
+    answerNext(RequestFrame.ANSWER, 7, 0);
+    assertEquals(7, dependent.get());
   }
 
   /** The thread that reads for callbacks has failed before. */

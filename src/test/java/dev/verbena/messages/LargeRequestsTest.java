@@ -9,7 +9,6 @@ import dev.verbena.RdmaException;
 import dev.verbena.VerbsException;
 import dev.verbena.soft.Faults;
 import dev.verbena.soft.InSimulation;
-import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Background;
 import dev.verbena.values.AccessFlag;
@@ -18,24 +17,16 @@ import dev.verbena.verbs.MemoryRegion;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Large requests and answers wait for memory while others have it, and give all of it back. */
 @InSimulation
-class LargeRequestsTest {
+class LargeRequestsTest extends RequestFixture {
   private static final Duration SOON = Await.LIMIT;
-  private static final InetSocketAddress CLIENT =
-      new InetSocketAddress(InetAddress.ofLiteral("192.0.2.1"), 0);
   private static final int LIMIT = 4;
   private static final int LARGE = 8192;
   private static final ConnectionSettings SETTINGS =
@@ -46,45 +37,15 @@ class LargeRequestsTest {
           .withCopies(LARGE)
           .withAckTimeout(AckTimeout.ofCode(10));
 
-  private final SoftHosts hosts = SoftHosts.create();
-  private final ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
-  private final List<AutoCloseable> opened = new ArrayList<>();
-
-  @AfterEach
-  void close() throws Exception {
-    for (AutoCloseable one : opened.reversed()) {
-      one.close();
-    }
-    executor.close();
-    hosts.close();
-  }
-
   private RequestServer server(RequestServer.Handler handler, boolean inExecutor) throws Exception {
-    RequestServer server =
-        hosts.call(
-            () ->
-                RequestServer.builder(new InetSocketAddress(hosts.serverAddress(), 0), handler)
-                    .settings(SETTINGS)
-                    .clients(2)
-                    .largest(LARGE)
-                    .executor(inExecutor ? executor : null)
-                    .open());
-    opened.add(server);
-    var _ =
-        Background.inBackground(
-            () -> {
-              server.run();
-              return null;
-            });
-    return server;
-  }
-
-  private RequestClient client(RequestServer server, ConnectionSettings settings) throws Exception {
-    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
-    RequestClient client =
-        hosts.call(() -> RequestClient.connect(address, settings.withLocalAddress(CLIENT)));
-    opened.add(client);
-    return client;
+    return serve(
+        handler,
+        builder ->
+            builder
+                .settings(SETTINGS)
+                .clients(2)
+                .largest(LARGE)
+                .executor(inExecutor ? executor : null));
   }
 
   private static void echo(Request request) {
@@ -121,7 +82,7 @@ class LargeRequestsTest {
             true);
     value[0] = server.domain().allocateMemory(LARGE);
     value[0].memory().fill((byte) 9);
-    RequestClient client = client(server, SETTINGS);
+    RequestClient client = connect(server, SETTINGS);
     for (int i = 0; i < 9; i++) {
       MemorySegment answer = MemorySegment.ofArray(new byte[LARGE]);
       long length = client.call(MemorySegment.ofArray(new byte[] {(byte) (i % 3)}), answer, SOON);
@@ -148,7 +109,7 @@ class LargeRequestsTest {
               request.answer(1);
             },
             false);
-    RequestClient polite = client(server, SETTINGS);
+    RequestClient polite = connect(server, SETTINGS);
     FutureTask<byte[]> delaying = Background.inBackground(() -> polite.call(new byte[1], SOON));
     arrived.await();
     for (int round = 0; round < 3; round++) {
@@ -169,7 +130,7 @@ class LargeRequestsTest {
     } catch (java.util.concurrent.ExecutionException e) {
       // Its answer could not be sent.
     }
-    RequestClient next = client(server, SETTINGS);
+    RequestClient next = connect(server, SETTINGS);
     for (int i = 0; i < 3 * LIMIT; i++) {
       requireLarge(next);
     }
@@ -183,7 +144,7 @@ class LargeRequestsTest {
   /** Nothing is posted any more: the connection has failed. */
   @Test
   void callThatCannotBePostedEndsTheConnection() throws Exception {
-    RequestClient client = client(server(LargeRequestsTest::echo, false), SETTINGS);
+    RequestClient client = connect(server(LargeRequestsTest::echo, false), SETTINGS);
     requireEcho(client, 8, 1, 8);
     Faults _ = hosts.faults().fillQueues("client");
     assertThrows(VerbsException.class, () -> client.call(new byte[1], SOON));
@@ -193,7 +154,7 @@ class LargeRequestsTest {
 
   @Test
   void memoryOfAnySizeIsTooMuch() throws Exception {
-    RequestClient client = client(server(LargeRequestsTest::echo, false), SETTINGS);
+    RequestClient client = connect(server(LargeRequestsTest::echo, false), SETTINGS);
     MemorySegment one = MemorySegment.ofArray(new byte[1]);
     for (long size : List.of(LARGE + 1L, 1L << 40, 1L << 44, (1L << 62) + 1, Long.MAX_VALUE)) {
       MemorySegment large = MemorySegment.NULL.reinterpret(size);
@@ -222,12 +183,12 @@ class LargeRequestsTest {
     MemorySegment answer = MemorySegment.ofArray(new byte[LARGE]);
     ConnectionSettings wide = SETTINGS.withCopies(4 * LARGE);
     for (int i = 0; i < 3; i++) {
-      RequestClient client = client(server, wide);
+      RequestClient client = connect(server, wide);
       MemorySegment zero = MemorySegment.ofArray(new byte[LARGE]);
       assertThrows(RdmaException.class, () -> client.call(zero, answer, SOON));
     }
     MemorySegment one = MemorySegment.ofArray(new byte[LARGE]).fill((byte) 1);
-    assertEquals(LARGE, client(server, wide).call(one, answer, SOON));
+    assertEquals(LARGE, connect(server, wide).call(one, answer, SOON));
   }
 
   /** Nor does the end of the client come before they have been read. */
@@ -236,23 +197,15 @@ class LargeRequestsTest {
     ConnectionSettings wide = SETTINGS.withSends(300).withCopies(64 * LARGE);
     CountDownLatch[] blocked = {new CountDownLatch(1)};
     RequestServer server =
-        hosts.call(
-            () ->
-                RequestServer.builder(
-                        new InetSocketAddress(hosts.serverAddress(), 0),
-                        request -> {
-                          if (request.bytes().byteSize() == 1) {
-                            blocked[0].countDown();
-                            Await.pass(Duration.ofSeconds(2), "nobody reads completions");
-                          }
-                          request.answer(0);
-                        })
-                    .settings(wide)
-                    .clients(2)
-                    .largest(64 * LARGE)
-                    .open());
-    opened.add(server);
-    RequestServer _ = server.start();
+        serve(
+            request -> {
+              if (request.bytes().byteSize() == 1) {
+                blocked[0].countDown();
+                Await.pass(Duration.ofSeconds(2), "nobody reads completions");
+              }
+              request.answer(0);
+            },
+            builder -> builder.settings(wide).clients(2).largest(64 * LARGE));
     MemorySegment small = MemorySegment.ofArray(new byte[1]);
     MemorySegment large = MemorySegment.ofArray(new byte[LARGE]);
     RequestClient.Callback nobody =
@@ -265,7 +218,7 @@ class LargeRequestsTest {
         };
     for (int i = 0; i < 8; i++) {
       blocked[0] = new CountDownLatch(1);
-      RequestClient client = client(server, wide.withCopies(256 * LARGE));
+      RequestClient client = connect(server, wide.withCopies(256 * LARGE));
       for (int call = 0; call < 16; call++) {
         client.submit(large, SOON, nobody);
       }
@@ -278,6 +231,6 @@ class LargeRequestsTest {
       Await.until("the end of the client", () -> server.clients() == 0);
     }
     MemorySegment all = MemorySegment.ofArray(new byte[64 * LARGE]);
-    assertEquals(0, client(server, wide).call(all, small, SOON));
+    assertEquals(0, connect(server, wide).call(all, small, SOON));
   }
 }

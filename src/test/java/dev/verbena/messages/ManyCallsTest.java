@@ -2,22 +2,17 @@ package dev.verbena.messages;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** More calls under way over one connection than its rings have places. */
-class ManyCallsTest {
+class ManyCallsTest extends RequestFixture {
   private static final int CALLS = 10_000;
 
   /** More than the RDMA reads of a client that are under way. */
@@ -26,32 +21,9 @@ class ManyCallsTest {
   private static final ConnectionSettings SETTINGS =
       ConnectionSettings.DEFAULT.withSends(CALLS).withMessageSize(8).withTimeout(Await.LIMIT);
 
-  private final SoftHosts hosts = SoftHosts.create();
-  private final ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
-  private final List<AutoCloseable> opened = new ArrayList<>();
-
-  @AfterEach
-  void close() throws Exception {
-    for (AutoCloseable one : opened.reversed()) {
-      one.close();
-    }
-    executor.close();
-    hosts.close();
-  }
-
   private RequestClient connect(RequestServer.Handler handler) throws Exception {
-    RequestServer server =
-        hosts.call(
-            () ->
-                RequestServer.builder(new InetSocketAddress(hosts.serverAddress(), 0), handler)
-                    .settings(SETTINGS)
-                    .executor(executor)
-                    .open());
-    opened.add(server.start());
-    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
-    RequestClient client = hosts.call(() -> RequestClient.connect(address, SETTINGS));
-    opened.add(client);
-    return client;
+    return connect(
+        serve(handler, builder -> builder.settings(SETTINGS).executor(executor)), SETTINGS);
   }
 
   private static MemorySegment request(long number) {

@@ -4,6 +4,7 @@ import static dev.verbena.messages.ConnectionSettings.DEFAULT;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,13 +12,16 @@ import dev.verbena.Errno;
 import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
+import dev.verbena.cm.Endpoint;
 import dev.verbena.soft.Faults;
+import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Background;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.AckTimeout;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
@@ -135,6 +139,45 @@ class ReconnectingClientTest {
     Await.until(
         () -> before + " and not " + hosts.network().openObjects(),
         () -> hosts.network().openObjects().equals(before));
+  }
+
+  /** It has heard of the end. */
+  @Test
+  @InSimulation
+  void idleClientConnectsAgainWithoutAFailure() throws Exception {
+    serve(0);
+    connect(AGAIN);
+    assertEquals(1, call(1).length);
+    restart();
+    Await.pass(Duration.ofSeconds(1), "the event arrives");
+    assertEquals(1, call(2).length);
+  }
+
+  /** No event says so. */
+  @Test
+  @InSimulation
+  void clientOfAHostThatWasKilledConnectsAgain() throws Exception {
+    serve(0);
+    connect(AGAIN);
+    assertEquals(1, call(1).length);
+    int port = server.port();
+    Faults _ = hosts.faults().kill("server");
+    assertTrue(assertThrows(RdmaException.class, () -> call(1)).isTransient());
+    server.close();
+    var _ = hosts.network().addDevice("server", hosts.serverAddress());
+    serve(port);
+    assertEquals(1, call(1).length);
+  }
+
+  @Test
+  @InSimulation
+  void clientWhoseDeviceIsBackConnectsAgain() throws Exception {
+    serve(0);
+    connect(AGAIN);
+    assertEquals(1, call(1).length);
+    hosts.network().removeDevice("client");
+    var _ = hosts.network().addDevice("client", CLIENT.getAddress());
+    assertEquals(1, callAfterRestart(2).length);
   }
 
   @Test
@@ -263,11 +306,16 @@ class ReconnectingClientTest {
     assertEquals(IllegalStateException.class, closed.getCause().getClass(), closed::toString);
   }
 
+  /** Regions of the program stay registered. */
   @Test
   void attemptsThatFailKeepNoMemory() throws Exception {
     serve(0);
     connect(AGAIN);
     assertEquals(1, call(1).length);
+    MemoryRegion region =
+        client.domain().allocateMemory(64, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ);
+    MemorySegment answer = MemorySegment.ofArray(new byte[64]);
+    assertEquals(64, hosts.call(() -> client.call(region, 0, 64, answer, SOON)));
     Map<String, Integer> before = hosts.network().openObjects();
     int port = server.port();
     server.close();
@@ -277,7 +325,7 @@ class ReconnectingClientTest {
           () -> hosts.call(() -> client.call(new byte[1], Duration.ofMillis(50))));
     }
     serve(port);
-    assertEquals(1, call(1).length);
+    assertEquals(64, hosts.call(() -> client.call(region, 0, 64, answer, SOON)));
     Await.until(
         () -> before + " and not " + hosts.network().openObjects(),
         () -> hosts.network().openObjects().equals(before));
@@ -338,6 +386,54 @@ class ReconnectingClientTest {
     for (int i = 0; i < 8; i++) {
       assertEquals(1, call(1).length);
     }
+  }
+
+  @Test
+  void idempotentCallThatWaitsForItsPlaceIsSentOverTheNextConnection() throws Exception {
+    serve(0);
+    connect(AGAIN.withRepeats());
+    CountDownLatch held = new CountDownLatch(1);
+    hold = held;
+    List<CompletableFuture<byte[]>> futures = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      futures.add(hosts.call(() -> client.submit(new byte[1], SOON)));
+    }
+    FutureTask<byte[]> fifth =
+        new FutureTask<>(() -> hosts.call(() -> client.submit(new byte[] {5}, SOON)).get());
+    Await.waits(Thread.ofVirtual().start(fifth));
+    int port = server.port();
+    FutureTask<Void> closing =
+        Background.inBackground(
+            () -> {
+              server.close();
+              return null;
+            });
+    hold = null;
+    held.countDown();
+    closing.get();
+    serve(port);
+    assertArrayEquals(new byte[] {5}, fifth.get());
+    for (var each : futures) {
+      assertEquals(1, each.get().length);
+    }
+  }
+
+  /** Another call may have connected again, and closed the connection, which has no event then. */
+  @Test
+  void callThatLearnsLateOfItsEndMayBeTriedAgain() throws Exception {
+    serve(0);
+    connect(SETTINGS);
+    Faults _ = hosts.faults().partition("client", "server");
+    var failure = assertThrows(WorkRequestException.class, () -> call(1));
+    Faults _ = hosts.faults().heal();
+    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
+    Endpoint endpoint = hosts.call(() -> SETTINGS.resolve(address));
+    ClientEnd end = new ClientEnd("a client", endpoint);
+    end.fail(failure);
+    end.replaced();
+    endpoint.close();
+    var reason = assertInstanceOf(WorkRequestException.class, end.reason());
+    assertTrue(reason.isTransient(), reason::toString);
   }
 
   @Test

@@ -210,7 +210,7 @@ class RequestFaultsTest {
         "ibv_destroy_qp",
         "ibv_modify_qp",
         "ibv_query_qp",
-        "ibv_reg_mr",
+        "ibv_reg_mr_iova",
         "rdma_accept",
         "rdma_connect",
         "rdma_create_id",

@@ -64,7 +64,8 @@ public final class RequestLatencyMain {
         }
       }
       server.close();
-      large(hosts, calls / 10);
+      large(hosts, calls / 10, 1);
+      large(hosts, calls / 10, 4);
       many(hosts, clients, calls);
     }
   }
@@ -78,6 +79,26 @@ public final class RequestLatencyMain {
     }
     Arrays.sort(times);
     return times[calls / 2] / 1e3;
+  }
+
+  /** Returns the time for each step, if a number of threads take them. */
+  private static double each(int threads, int steps, Step step) throws Exception {
+    long start = System.nanoTime();
+    List<FutureTask<Void>> tasks = new ArrayList<>();
+    for (int thread = 0; thread < threads; thread++) {
+      tasks.add(
+          Background.inBackground(
+              () -> {
+                for (int i = 0; i < steps; i++) {
+                  step.run();
+                }
+                return null;
+              }));
+    }
+    for (FutureTask<Void> task : tasks) {
+      task.get();
+    }
+    return (System.nanoTime() - start) / 1e3 / threads / steps;
   }
 
   private static RequestServer serve(SoftHosts hosts, ConnectionSettings settings, int clients)
@@ -114,8 +135,11 @@ public final class RequestLatencyMain {
     }
   }
 
-  /** Values of 1 MiB in memory of the client, which the server reads, beside RDMA reads. */
-  private static void large(SoftHosts hosts, int calls) throws Exception {
+  /**
+   * Values of 1 MiB in memory of the client, which the server reads, beside RDMA reads: by a number
+   * of threads.
+   */
+  private static void large(SoftHosts hosts, int calls, int threads) throws Exception {
     RequestServer server = serve(hosts, DEFAULT, 1);
     InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
     Connection reader = hosts.client();
@@ -128,11 +152,11 @@ public final class RequestLatencyMain {
       MemorySegment answer = Arena.ofAuto().allocate(32);
       for (int round = 0; round < ROUNDS; round++) {
         double plain =
-            median(calls, () -> reader.read(local, 0, VALUE, RemoteMemory.of(remote), 0));
-        double call = median(calls, () -> client.call(own, 0, VALUE, answer, Await.LIMIT));
+            each(threads, calls, () -> reader.read(local, 0, VALUE, RemoteMemory.of(remote), 0));
+        double call = each(threads, calls, () -> client.call(own, 0, VALUE, answer, Await.LIMIT));
         System.out.printf(
-            "RDMA read of 1 MiB %.1f us, call %.1f us: %.2f of its bandwidth%n",
-            plain, call, plain / call);
+            "%d at a time: RDMA read of 1 MiB %.1f us, call %.1f us: %.2f of its bandwidth%n",
+            threads, plain, call, plain / call);
       }
     }
     server.close();

@@ -132,6 +132,10 @@ final class RequestPeer implements AutoCloseable {
     var _ = endpoint.awaitEnd(Deadline.NEVER);
   }
 
+  void disconnect() {
+    endpoint.id().disconnect();
+  }
+
   @Override
   public void close() {
     endpoint.close();

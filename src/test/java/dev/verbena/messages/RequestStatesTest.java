@@ -3,37 +3,32 @@ package dev.verbena.messages;
 import static dev.verbena.messages.ConnectionSettings.DEFAULT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.ConnectionParameters;
-import dev.verbena.soft.SoftHosts;
+import dev.verbena.soft.Faults;
+import dev.verbena.soft.InSimulation;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Background;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import java.lang.foreign.MemorySegment;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** The receive requests, places and memory of requests in each state, as clients observe them. */
-class RequestStatesTest {
+class RequestStatesTest extends RequestFixture {
   private static final Duration SOON = Await.LIMIT;
-  private static final InetSocketAddress CLIENT =
-      new InetSocketAddress(InetAddress.ofLiteral("192.0.2.1"), 0);
   private static final int LIMIT = 4;
 
   /** The answers that are sent, or begun, at a time. */
@@ -46,19 +41,7 @@ class RequestStatesTest {
   private static final ConnectionSettings SETTINGS =
       DEFAULT.withSends(LIMIT).withMessageSize(512).withTimeout(SOON).withCopies(LARGE);
 
-  private final SoftHosts hosts = SoftHosts.create();
-  private final ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
-  private final List<AutoCloseable> opened = new ArrayList<>();
   private Thread runner;
-
-  @AfterEach
-  void close() throws Exception {
-    for (AutoCloseable one : opened.reversed()) {
-      one.close();
-    }
-    executor.close();
-    hosts.close();
-  }
 
   private RequestServer server(
       RequestServer.Handler handler, ConnectionSettings settings, boolean inExecutor)
@@ -84,11 +67,7 @@ class RequestStatesTest {
   }
 
   private RequestClient client(RequestServer server) throws Exception {
-    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
-    RequestClient client =
-        hosts.call(() -> RequestClient.connect(address, SETTINGS.withLocalAddress(CLIENT)));
-    opened.add(client);
-    return client;
+    return connect(server, SETTINGS);
   }
 
   private RequestPeer peer(RequestServer server) throws Exception {
@@ -146,6 +125,77 @@ class RequestStatesTest {
     go.release();
     assertEquals(RequestFrame.ANSWER, peer.answer());
     server.stop(SOON);
+  }
+
+  @Test
+  void limitOfTheServerAppliesToTheClient() throws Exception {
+    CountDownLatch go = new CountDownLatch(1);
+    RequestServer server =
+        server(
+            request -> {
+              go.await();
+              request.answer(0);
+            },
+            SETTINGS.withSends(1),
+            false);
+    opened.add(go::countDown);
+    RequestClient client = client(server);
+    CompletableFuture<byte[]> _ = client.submit(new byte[1], SOON);
+    var late =
+        assertThrows(
+            RdmaTimeoutException.class, () -> client.call(new byte[1], Duration.ofMillis(10)));
+    assertTrue(late.getMessage().contains("1 requests are under way"), late.getMessage());
+  }
+
+  @Test
+  void memoryOfAnotherDomainIsRefused() throws Exception {
+    RequestServer server = server(request -> request.answer(0), SETTINGS, false);
+    RequestClient client = client(server);
+    MemoryRegion foreign = server.domain().allocateMemory(8, AccessFlag.LOCAL_WRITE);
+    MemorySegment bytes = MemorySegment.ofArray(new byte[8]);
+    assertThrows(IllegalArgumentException.class, () -> client.call(foreign, 0, 8, bytes, SOON));
+    assertThrows(IllegalArgumentException.class, () -> client.call(bytes, foreign, 0, 8, SOON));
+  }
+
+  /** The network loses it. */
+  @Test
+  void stopWaitsForAnAnswerThatHasNotArrived() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    RequestServer server =
+        server(
+            request -> {
+              Faults _ = hosts.faults().partition("client", "server");
+              request.answer(1);
+              begun.countDown();
+            },
+            SETTINGS,
+            false);
+    CompletableFuture<byte[]> answer = client(server).submit(new byte[1], SOON);
+    begun.await();
+    assertThrows(RdmaTimeoutException.class, () -> server.stop(Duration.ofMillis(100)));
+    Faults _ = hosts.faults().heal();
+    server.stop(SOON);
+    assertEquals(1, answer.get().length);
+  }
+
+  @Test
+  @InSimulation
+  void stopLeavesAHandlerWhoseRequestWasGivenUp() throws Exception {
+    CountDownLatch go = new CountDownLatch(1);
+    RequestServer server =
+        server(
+            request -> {
+              go.await();
+              request.answer(0);
+            },
+            SETTINGS,
+            true);
+    opened.add(go::countDown);
+    RequestPeer peer = peer(server);
+    send(peer, 0, 1);
+    assertEquals(RequestFrame.EXPIRY, peer.answer());
+    server.stop(Duration.ofSeconds(10));
+    assertEquals(1, go.getCount());
   }
 
   /** The client has no memory for answers, so that requests wait for places of theirs. */

@@ -12,7 +12,6 @@ import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
-import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.Background;
 import dev.verbena.values.AccessFlag;
@@ -22,7 +21,6 @@ import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -31,40 +29,22 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Requests and their answers. */
-class RequestsTest {
+class RequestsTest extends RequestFixture {
   private static final Duration SOON = Await.LIMIT;
-  private static final InetSocketAddress CLIENT =
-      new InetSocketAddress(InetAddress.ofLiteral("192.0.2.1"), 0);
   private static final ConnectionSettings SETTINGS =
       DEFAULT
           .withSends(4)
           .withMessageSize(512)
           .withTimeout(SOON)
           .withAckTimeout(AckTimeout.ofCode(10));
-
-  private final SoftHosts hosts = SoftHosts.create();
-  private final ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
-  private final List<AutoCloseable> opened = new ArrayList<>();
-
-  @AfterEach
-  void close() throws Exception {
-    for (AutoCloseable one : opened.reversed()) {
-      one.close();
-    }
-    executor.close();
-    hosts.close();
-  }
 
   /** The request, with each byte plus one. */
   private static int plusOne(MemorySegment request, MemorySegment answer) {
@@ -79,34 +59,13 @@ class RequestsTest {
   }
 
   private RequestServer open(RequestServer.Handler handler, boolean inExecutor) throws Exception {
-    RequestServer server =
-        hosts.call(
-            () ->
-                RequestServer.builder(new InetSocketAddress(hosts.serverAddress(), 0), handler)
-                    .settings(SETTINGS)
-                    .clients(3)
-                    .executor(inExecutor ? executor : null)
-                    .open());
-    opened.add(server);
-    var _ =
-        executor.submit(
-            () -> {
-              server.run();
-              return null;
-            });
-    return server;
+    return serve(
+        handler,
+        builder -> builder.settings(SETTINGS).clients(3).executor(inExecutor ? executor : null));
   }
 
   private RequestClient client(RequestServer server) throws Exception {
-    return client(server, SETTINGS);
-  }
-
-  private RequestClient client(RequestServer server, ConnectionSettings settings) throws Exception {
-    InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
-    RequestClient client =
-        hosts.call(() -> RequestClient.connect(address, settings.withLocalAddress(CLIENT)));
-    opened.add(client);
-    return client;
+    return connect(server, SETTINGS);
   }
 
   @Test
@@ -403,7 +362,7 @@ class RequestsTest {
     int most = mebibytes << 20;
     byte[] value = new byte[1 << 20];
     RequestServer server = open(request -> request.answer(MemorySegment.ofArray(value)), false);
-    RequestClient client = client(server, SETTINGS.withCopies(most));
+    RequestClient client = connect(server, SETTINGS.withCopies(most));
     List<FutureTask<Void>> callers = new ArrayList<>();
     for (int i = 0; i < 4; i++) {
       callers.add(
@@ -522,22 +481,24 @@ class RequestsTest {
     assertThrows(IllegalStateException.class, () -> client.call(new byte[1], SOON));
     never.countDown();
     Await.until("the server notices it", () -> server.clients() == 0);
-    assertEquals(1, client(server, SETTINGS).call(new byte[0], SOON).length + 1);
+    assertEquals(1, connect(server, SETTINGS).call(new byte[0], SOON).length + 1);
   }
 
   @Test
   void onlyAsManyClientsAsThereIsRoomForAndOnlyClients() throws Exception {
     RequestServer server = server(RequestsTest::plusOne, false);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
       assertEquals(1, client(server).call(new byte[1], SOON).length);
     }
+    RequestClient last = client(server);
+    assertEquals(1, last.call(new byte[1], SOON).length);
     var full = assertThrows(ConnectionException.class, () -> client(server));
     assertEquals(EventType.REJECTED, full.event().type());
     InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
     assertThrows(
         ConnectionException.class,
         () -> hosts.call(() -> Connection.connect(address, SETTINGS.withLocalAddress(CLIENT))));
-    ((RequestClient) opened.removeLast()).close();
+    last.close();
     Await.until("room", () -> server.clients() == 2);
     assertEquals(1, client(server).call(new byte[1], SOON).length);
   }

@@ -10,6 +10,7 @@ import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.internal.CurrentProvider;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.LoggedMessages;
@@ -18,6 +19,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.SocketAddress;
+import java.net.SocketException;
 import java.net.SocketOption;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
@@ -29,6 +31,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.logging.Level;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 
 /** Calls fail while a listener is bound, or accepts or rejects requests: nothing remains open. */
@@ -107,6 +110,26 @@ class FailingListenerTest {
       listener.close();
       assertFalse(key.isValid());
       assertEquals(1, log.all().size(), () -> log.all().toString());
+    }
+    assertNothingIsOpen();
+  }
+
+  /** The event is received when the listener has begun to listen, at any step of what follows. */
+  @RepeatedTest(20)
+  void deviceThatIsRemovedWhileAListenerIsBoundEndsIt() throws Exception {
+    InterposedProvider provider =
+        new InterposedProvider(
+            network,
+            (function, _, call) -> {
+              Object result = call.make();
+              if (function.equals("rdma_listen")) {
+                network.removeDevice("soft0");
+              }
+              return result;
+            });
+    try (ServerSocketChannel listener = network.call(RDMA::openServerSocketChannel)) {
+      var _ = CurrentProvider.call(provider, () -> listener.bind(LOCAL));
+      assertThrows(SocketException.class, listener::accept);
     }
     assertNothingIsOpen();
   }

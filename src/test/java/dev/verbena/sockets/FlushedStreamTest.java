@@ -10,9 +10,7 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.internal.CurrentProvider;
-import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Provider;
-import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_h;
@@ -25,8 +23,6 @@ import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketException;
@@ -55,7 +51,9 @@ class FlushedStreamTest {
   private static final Duration LONG = Duration.ofMinutes(10);
 
   private final SoftNetwork network = SoftNetwork.create();
-  private final HoldingProvider provider = new HoldingProvider(network);
+  private final CountDownLatch taken = new CountDownLatch(1);
+  private final CountDownLatch released = new CountDownLatch(1);
+  private final Provider provider = new InterposedProvider(network, this::hold);
 
   FlushedStreamTest() {
     network.addDevice("client", CLIENT);
@@ -64,59 +62,26 @@ class FlushedStreamTest {
 
   @AfterEach
   void close() {
-    provider.letGo();
+    released.countDown();
     network.close();
   }
 
   /**
-   * The devices of a network. The thread that takes RDMA_CM_EVENT_REJECTED can be held: librdmacm
-   * has modified the queue pair then, and the event is not processed.
+   * Holds the thread that takes RDMA_CM_EVENT_REJECTED: librdmacm has modified the queue pair then,
+   * and the event is not processed.
    */
-  private static final class HoldingProvider implements Provider {
-    private final Provider devices;
-    private final Librdmacm rdmacm;
-    private final CountDownLatch taken = new CountDownLatch(1);
-    private final CountDownLatch released = new CountDownLatch(1);
-
-    HoldingProvider(SoftNetwork network) {
-      devices = new SoftInternals(network).provider();
-      rdmacm =
-          (Librdmacm)
-              Proxy.newProxyInstance(
-                  Librdmacm.class.getClassLoader(),
-                  new Class<?>[] {Librdmacm.class},
-                  (_, method, arguments) -> {
-                    if (method.getName().equals("rdma_ack_cm_event")
-                        && isRejected((long) arguments[0])) {
-                      taken.countDown();
-                      released.await();
-                    }
-                    try {
-                      return method.invoke(devices.rdmacm(), arguments);
-                    } catch (InvocationTargetException e) {
-                      throw e.getCause();
-                    }
-                  });
+  private Object hold(String function, Object[] arguments, InterposedProvider.Call call)
+      throws Throwable {
+    if (function.equals("rdma_ack_cm_event") && isRejected((long) arguments[0])) {
+      taken.countDown();
+      released.await();
     }
+    return call.make();
+  }
 
-    private static boolean isRejected(long event) {
-      return rdma_cm_event.event(Memory.at(event, rdma_cm_event.sizeof()))
-          == rdma_h.RDMA_CM_EVENT_REJECTED();
-    }
-
-    void letGo() {
-      released.countDown();
-    }
-
-    @Override
-    public Verbs verbs() {
-      return devices.verbs();
-    }
-
-    @Override
-    public Librdmacm rdmacm() {
-      return rdmacm;
-    }
+  private static boolean isRejected(long event) {
+    return rdma_cm_event.event(Memory.at(event, rdma_cm_event.sizeof()))
+        == rdma_h.RDMA_CM_EVENT_REJECTED();
   }
 
   /** A channel that is established, and its peer, which has not received the RTU. */
@@ -220,9 +185,10 @@ class FlushedStreamTest {
   @Test
   void closeEndsIfThePeerRejects() throws Exception {
     try (Pair pair = new Pair()) {
-      // The peer has no receive request left, and the end of the stream waits.
+      // The peer has no room left, and the end of the stream waits. Few writes: each one polls,
+      // and on a busy host a poll that yields the processor lasts for milliseconds.
       pair.channel.configureBlocking(false);
-      while (pair.channel.write(ByteBuffer.allocate(1)) > 0) {
+      while (pair.channel.write(ByteBuffer.allocate(1 << 16)) > 0) {
         Thread.onSpinWait();
       }
       pair.channel.close();
@@ -241,14 +207,14 @@ class FlushedStreamTest {
       SelectionKey key =
           pair.channel.register(selector, SelectionKey.OP_READ | SelectionKey.OP_WRITE);
       pair.peer.close();
-      provider.taken.await();
+      taken.await();
       for (int i = 0; i < 100; i++) {
         assertEquals(0, pair.channel.read(ByteBuffer.allocate(1)));
         assertEquals(0, pair.channel.write(ByteBuffer.allocate(1)));
         assertEquals(0, selector.selectNow());
       }
       var selected = ChannelBehaviour.inBackground(selector::select);
-      provider.letGo();
+      released.countDown();
       assertEquals(1, selected.get());
       assertTrue(key.isReadable());
       assertEquals(-1, pair.channel.read(ByteBuffer.allocate(1)));
@@ -261,11 +227,11 @@ class FlushedStreamTest {
   void readWaitsUntilTheEventIsProcessed() throws Exception {
     try (Pair pair = new Pair(provider)) {
       pair.peer.close();
-      provider.taken.await();
+      taken.await();
       var read = ChannelBehaviour.inBackground(() -> pair.channel.read(ByteBuffer.allocate(1)));
       Await.pass(Duration.ofMillis(50), "it reads");
       assertFalse(read.isDone());
-      provider.letGo();
+      released.countDown();
       assertEquals(-1, read.get());
     }
     assertNothingIsOpen();
@@ -275,12 +241,12 @@ class FlushedStreamTest {
   void closeContinuesWhenTheEventIsProcessed() throws Exception {
     try (Pair pair = new Pair(provider)) {
       pair.peer.close();
-      provider.taken.await();
+      taken.await();
       pair.channel.configureBlocking(false);
       assertEquals(0, pair.channel.read(ByteBuffer.allocate(1)));
       pair.channel.close();
       assertTrue(network.openObjects().containsKey("queue pair"), "it waits for the event");
-      provider.letGo();
+      released.countDown();
     }
     assertNothingIsOpen();
   }

@@ -89,8 +89,8 @@ class KeptAliveTest {
     return pair;
   }
 
-  private static void set(NetworkChannel channel, int idle, int interval, int count)
-      throws IOException {
+  /** Sets TCP_KEEPIDLE, TCP_KEEPINTERVAL and TCP_KEEPCOUNT. */
+  static void set(NetworkChannel channel, int idle, int interval, int count) throws IOException {
     channel.setOption(ChannelBehaviour.option(channel, "TCP_KEEPIDLE"), idle);
     channel.setOption(ChannelBehaviour.option(channel, "TCP_KEEPINTERVAL"), interval);
     channel.setOption(ChannelBehaviour.option(channel, "TCP_KEEPCOUNT"), count);

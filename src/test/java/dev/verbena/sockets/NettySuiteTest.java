@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -188,11 +189,17 @@ class NettySuiteTest {
   }
 
   private static void assertExpected(Result result, Optional<Expected> expected) {
-    assertEquals(
-        expected.map(Expected::outcome).orElse(PASSED),
-        result.outcome,
-        () -> result + " is not what " + EXPECTED + " says");
+    String outcome = expected.map(Expected::outcome).orElse(PASSED);
+    if (outcome.equals("MAY_FAIL")) {
+      if (result.outcome.equals(PASSED)) {
+        return;
+      }
+      outcome = "FAILED";
+    }
+    assertEquals(outcome, result.outcome, () -> result + " is not what " + EXPECTED + " says");
     String message = expected.map(Expected::message).orElse("");
-    assertTrue(result.message.contains(message), () -> result + " without: " + message);
+    assertTrue(
+        Arrays.stream(message.split("\\|", -1)).anyMatch(result.message::contains),
+        () -> result + " without: " + message);
   }
 }

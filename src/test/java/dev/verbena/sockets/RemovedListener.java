@@ -20,6 +20,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.logging.Level;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -114,6 +115,25 @@ class RemovedListener {
           SocketChannel accepted = waiting.get()) {
         assertNotNull(accepted);
       }
+    }
+  }
+
+  /** The device is removed at any step of an accept: each accept finds nothing. */
+  @RepeatedTest(20)
+  void removalDuringAnAccept() throws Exception {
+    try (ServerSocketChannel listener = listening(FIRST)) {
+      listener.configureBlocking(false);
+      FutureTask<Void> removal =
+          new FutureTask<>(
+              () -> {
+                network.removeDevice("udp0");
+                return null;
+              });
+      Thread _ = Thread.ofPlatform().daemon().start(removal);
+      while (log.all().isEmpty()) {
+        assertEquals(null, listener.accept());
+      }
+      removal.get();
     }
   }
 

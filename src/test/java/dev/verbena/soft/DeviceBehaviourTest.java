@@ -7,16 +7,20 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.Verbs;
+import dev.verbena.soft.device.Completion;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.device.SoftChannel;
 import dev.verbena.soft.device.SoftCompletionQueue;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.testing.Await;
 import dev.verbena.values.AsyncEventType;
+import dev.verbena.values.CompletionField;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.CompletionChannel;
+import dev.verbena.verbs.CompletionCursor;
 import dev.verbena.verbs.CompletionQueue;
+import dev.verbena.verbs.ExtendedCompletionQueue;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -91,6 +95,30 @@ class DeviceBehaviourTest {
       verbs.ibv_ack_cq_events(address, 1);
       closing.join();
       assertFalse(queue.isOpen());
+    }
+  }
+
+  /** Not the time at which the engine began its turn. */
+  @Test
+  void aTimestampIsThatOfTheCompletion() {
+    try (SoftPair pair = SoftPair.connected()) {
+      ExtendedCompletionQueue queue =
+          pair.a.context.completionQueue(4).createExtended(CompletionField.COMPLETION_TIMESTAMP);
+      SoftCompletionQueue soft = SoftCompletionQueue.at(queue.segment().address());
+      long before =
+          pair.network.engine.locked(
+              () -> {
+                long start = System.nanoTime();
+                while (System.nanoTime() == start) {
+                  Thread.onSpinWait();
+                }
+                soft.add(new Completion(), false);
+                return soft.device.ticks(start + 1);
+              });
+      try (CompletionCursor cursor = queue.startPolling()) {
+        assertTrue(cursor.next());
+        assertTrue(before <= cursor.timestamp(), before + " " + cursor.timestamp());
+      }
     }
   }
 }

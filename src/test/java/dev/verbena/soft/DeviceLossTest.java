@@ -108,6 +108,32 @@ class DeviceLossTest {
     }
   }
 
+  /** Its descriptor may be that of something else by then. */
+  @Test
+  void contextThatRdmaCmOpenedOnALostDeviceIsClosedOnce() throws Exception {
+    InetAddress lost = InetAddress.ofLiteral("10.78.0.1");
+    InetAddress other = InetAddress.ofLiteral("10.78.0.2");
+    try (SoftNetwork network = SoftNetwork.create()) {
+      var _ = network.addDevice("soft0", lost);
+      var _ = network.addDevice("soft1", other);
+      try (EventChannel channel = network.call(EventChannel::open);
+          ConnectionId kept = channel.createId(PortSpace.TCP)) {
+        kept.bind(new InetSocketAddress(other, 0));
+        try (ConnectionId id = channel.createId(PortSpace.TCP)) {
+          id.bind(new InetSocketAddress(lost, 0));
+          var _ = network.faults().loseDevice("soft0");
+        }
+        try (EventChannel _ = network.call(EventChannel::open)) { // Has the same descriptor.
+          long before = descriptors();
+          ConnectionId next = channel.createId(PortSpace.TCP);
+          next.bind(new InetSocketAddress(other, 0));
+          next.close();
+          assertEquals(before, descriptors());
+        }
+      }
+    }
+  }
+
   @Test
   void memoryOfALostDeviceIsReleased() throws Exception {
     try (SoftNetwork network = SoftNetwork.create();

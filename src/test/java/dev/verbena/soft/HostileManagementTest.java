@@ -341,6 +341,23 @@ class HostileManagementTest {
     }
   }
 
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 15})
+  void thePeerDoesNotHaveARequestSentAgainAtOnce(int exponent) throws Exception {
+    InetSocketAddress server = UdpNetworkTest.at("127.0.0.1", SERVICE);
+    try (Endpoint endpoint =
+        network.call(() -> Endpoint.resolve(PortSpace.TCP, null, server, LONG))) {
+      var _ = endpoint.id().queues().createQueuePair(QueuePairCapacity.of(1));
+      endpoint.id().connect(ConnectionParameters.DEFAULT, new byte[0]);
+      RawRoce.Mad request = next(peer, RawRoce.REQ);
+      long sent = System.nanoTime();
+      peer.manage(RawRoce.MRA, RawRoce.delay(0, request.id(), 0, exponent));
+      next(peer, RawRoce.REQ);
+      long after = System.nanoTime() - sent;
+      assertTrue(after >= Duration.ofMillis(268).toNanos(), after + " ns");
+    }
+  }
+
   /** How long until the next timer of a network expires. */
   private static long wait(SoftNetwork network) {
     return network.engine.locked(() -> network.engine.timers().earliest() - network.engine.now());
@@ -422,6 +439,7 @@ class HostileManagementTest {
       peer.manage(RawRoce.SIDR_REQ, RawRoce.lookup(PEER_ID, peer.address, own, SERVICE));
       settle();
       assertNull(peer.poll(), "it is refused");
+      assertNull(stranger.poll(), "those beyond are dropped");
       int taken = 0;
       InetAddress source;
       do {

@@ -6,6 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.cm.ConnectionId;
+import dev.verbena.cm.Contexts;
+import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.EventChannel;
+import dev.verbena.cm.PortSpace;
+import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.transport.SoftQueuePair;
@@ -15,9 +21,13 @@ import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.AsyncEvent;
 import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.logging.Handler;
@@ -60,6 +70,59 @@ class RemovalTest {
       assertEquals(CompletionStatus.RETRY_EXC_ERR, pair.completion(), "as after a cable is cut");
       assertThrows(IllegalArgumentException.class, () -> pair.network.removeDevice("soft1"));
       pair.network.addDevice("soft1").open().close();
+    }
+  }
+
+  /** librdmacm opened it. */
+  @Test
+  void contextOfARemovedDeviceIsClosedWithItsLastIdentifier() throws Exception {
+    InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("10.78.0.1"), 0);
+    try (SoftNetwork network = SoftNetwork.create()) {
+      Device _ = network.addDevice("soft0", InetAddress.ofLiteral("10.78.0.2"));
+      for (int i = 0; i < 3; i++) {
+        Device _ = network.addDevice("soft1", local.getAddress());
+        try (Endpoint endpoint = network.call(() -> Endpoint.bind(PortSpace.TCP, local))) {
+          assertEquals("soft1", endpoint.id().context().device().name());
+          network.removeDevice("soft1");
+          Await.until("the event of the removal", () -> endpoint.end().isPresent());
+        }
+        Await.until(
+            () -> "not closed: " + Registry.of(network.fabric),
+            () -> Registry.of(network.fabric).stream().noneMatch(o -> o.device.isRemoved()));
+      }
+    }
+  }
+
+  /** An identifier was bound to it, whose context the program has not asked for. */
+  @Test
+  void contextThatNobodyAskedForIsClosedWithItsLastIdentifier() throws Exception {
+    InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("10.78.0.1"), 0);
+    try (SoftNetwork network = SoftNetwork.create()) {
+      for (int i = 0; i < 3; i++) {
+        Device _ = network.addDevice("soft1", local.getAddress());
+        EventChannel channel = network.call(EventChannel::open);
+        ConnectionId id = channel.createId(PortSpace.TCP);
+        id.bind(local);
+        network.removeDevice("soft1");
+        id.close();
+        channel.close();
+        assertEquals(List.of(), List.copyOf(Registry.of(network.fabric)));
+      }
+    }
+  }
+
+  /** Otherwise the list that was not made would keep the context of the first device. */
+  @Test
+  void contextIsClosedAlthoughAListOfDevicesFailed() throws Exception {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      Device _ = network.addDevice("soft1", InetAddress.ofLiteral("10.78.0.1"));
+      Device _ = network.addDevice("soft2", InetAddress.ofLiteral("10.78.0.2"));
+      network.faults().fail("ibv_open_device", 2, Errno.ENOMEM);
+      VerbsException _ = assertThrows(VerbsException.class, () -> network.call(Contexts::list));
+      network.removeDevice("soft1");
+      network.removeDevice("soft2");
+      assertEquals(List.of(), network.call(Contexts::list));
+      assertEquals(List.of(), List.copyOf(Registry.of(network.fabric)));
     }
   }
 

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -55,17 +56,21 @@ class LauncherTest {
     Files.setLastModifiedTime(jar, FileTime.from(LONG_AGO.plusSeconds(100 - age)));
   }
 
-  private ProcessBuilder launcher() {
+  private ProcessBuilder launcher(String... arguments) {
     ProcessBuilder launcher =
-        new ProcessBuilder(project.resolve("verbena").toString(), "doctor")
-            .redirectErrorStream(true);
+        new ProcessBuilder(project.resolve("verbena").toString()).redirectErrorStream(true);
+    launcher.command().addAll(List.of(arguments));
     launcher.environment().put("JAVA_HOME", project.resolve("jdk").toString());
     launcher.environment().merge("PATH", project.resolve("bin") + ":", (old, own) -> own + old);
     return launcher;
   }
 
   private String run() throws IOException, InterruptedException {
-    Process process = launcher().start();
+    return run("doctor");
+  }
+
+  private String run(String... arguments) throws IOException, InterruptedException {
+    Process process = launcher(arguments).start();
     String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertEquals(0, process.waitFor(), output);
     return output;
@@ -79,6 +84,23 @@ class LauncherTest {
     String output = run();
     assertTrue(output.contains("/target/verbena-0.10-tools.jar dev.verbena.tools.Main doctor"));
     assertFalse(output.contains("mvn"), output);
+  }
+
+  @Test
+  void runsAProgramWithTheLibrary() throws Exception {
+    jar("0.10", 1);
+    assertEquals(
+        "java --enable-native-access=ALL-UNNAMED -cp %s/target/verbena-0.10-tools.jar -Da=b My.java c d\n"
+            .formatted(project),
+        run("run", "-Da=b", "My.java", "c", "d"));
+  }
+
+  @Test
+  void runWithoutAProgramIsWrongUsage() throws Exception {
+    Process process = launcher("run").start();
+    String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertTrue(output.startsWith("Usage: verbena run "), output);
+    assertEquals(2, process.waitFor());
   }
 
   @Test
@@ -144,7 +166,7 @@ class LauncherTest {
   @Test
   void aFailedBuildEndsTheLauncher() throws Exception {
     script("bin/mvn", "#!/bin/sh\necho what is wrong\nexit 1\n");
-    Process process = launcher().start();
+    Process process = launcher("doctor").start();
     String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertEquals(3, process.waitFor(), output);
     assertTrue(output.endsWith("what is wrong\nverbena: the build failed\n"), output);

@@ -117,7 +117,9 @@ class QualifyTest extends QualifyFixture {
     }
     Map<?, ?> report = read();
     assertEquals(false, report.get("complete"));
-    assertEquals("conformance", report.get("running"));
+    // The step of which the report was read, or a later one.
+    Object running = report.get("running");
+    assertTrue(List.of("conformance", "data path", "peer").contains(running), "" + running);
     assertFalse(rows(report, "conformance").isEmpty());
   }
 

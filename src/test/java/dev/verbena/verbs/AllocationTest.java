@@ -46,6 +46,7 @@ class AllocationTest {
     private final ReceiveRing ring;
     private final SendRing sendRing;
     private final PolledMemory polled;
+    private final QueuePairSession session;
     private final Completions completions = new Completions(2);
     private long sum;
 
@@ -65,6 +66,8 @@ class AllocationTest {
       this.inlined = region.memory().asSlice(0, 16);
       this.polled = new PolledMemory(region);
       this.ring = new ReceiveRing(pair, receives);
+      this.session = QueuePairSession.on(pair, queue, 2);
+      session.write(0, 8, 8);
       SendList ringed = new SendList(2, 1);
       ringed.write(0).local(region, 0, 8).remote(8, 8);
       ringed.write(1).local(region, 0, 8).remote(8, 8).signaled();
@@ -120,6 +123,7 @@ class AllocationTest {
           for (int i = 0; i < OPERATIONS; i++) {
             loop.lists(i);
             loop.ring(i);
+            loop.session(i);
             loop.calls(i);
             loop.memory(i);
           }
@@ -166,6 +170,21 @@ class AllocationTest {
       device.status = i % 2 == 0 ? rdma_h.IBV_WC_SUCCESS() : rdma_h.IBV_WC_WR_FLUSH_ERR();
       sum += queue.poll(completions);
       sum += ring.handle(completions, this);
+    }
+
+    /** A session, with full queues and failures now and then. */
+    private void session(int i) {
+      session.local(0, i, region, i & 31, 8);
+      session.remote(0, i + 1, i);
+      session.signaled(0, i % 2 == 0);
+      device.room = i % 2;
+      sum += session.post(0, 1);
+      device.completed = 3;
+      device.status = i % 3 == 0 ? rdma_h.IBV_WC_WR_FLUSH_ERR() : rdma_h.IBV_WC_SUCCESS();
+      while (session.next()) {
+        sum += session.id() + session.byteLength() + session.status().code();
+        sum += session.isSuccess() ? 1 : session.vendorError();
+      }
     }
 
     /** The interfaces of one call for each step. */

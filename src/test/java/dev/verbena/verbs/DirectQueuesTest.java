@@ -9,8 +9,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.address.Gid;
+import dev.verbena.internal.DirectPath;
+import dev.verbena.internal.QueueMaker;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_gid;
 import dev.verbena.raw.ibv_qp;
+import dev.verbena.raw.ibv_qp_init_attr_ex;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.ForkedJvm;
@@ -24,6 +28,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -99,6 +105,28 @@ class DirectQueuesTest {
     IllegalStateException refused =
         assertThrows(IllegalStateException.class, () -> builder.create());
     assertTrue(refused.getMessage().contains(reason), refused.getMessage());
+  }
+
+  /** In the thread domain of a direct queue pair, libmlx5 would omit its locks. */
+  @DeviceTest
+  void queuePairThatCannotBecomeDirectAfterAllIsCreatedAgain() {
+    CompletionQueue queue = context.completionQueue(8).create();
+    List<Long> domains = new ArrayList<>();
+    QueueMaker maker =
+        new QueueMaker(
+            attr -> {
+              domains.add(
+                  ibv_qp_init_attr_ex.pd(Memory.at(attr, ibv_qp_init_attr_ex.sizeof())).address());
+              queue.settleForProvider(); // As another queue pair would.
+              return context.verbs().ibv_create_qp_ex(context.address(), attr);
+            },
+            context.verbs()::ibv_destroy_qp);
+    try (QueuePair queuePair =
+        QueuePairBuilder.of(domain, QueuePairType.RC, maker).completions(queue).create()) {
+      assertFalse(queuePair.isDirect());
+      assertEquals(DirectPath.isAutomatic() ? 2 : 1, domains.size());
+      assertEquals(domain.segment().address(), domains.getLast());
+    }
   }
 
   @DeviceTest
@@ -196,7 +224,7 @@ class DirectQueuesTest {
     try (CompletionQueue queue = direct();
         QueuePair queuePair =
             QueuePair.builder(domain, QueuePairType.RC).completions(queue).create()) {
-      Object lock = field(field(queue, "calls"), "lock");
+      Object lock = field(field(field(queue, "calls"), "lock"), "others");
       Field held = lock.getClass().getDeclaredField("held");
       held.setAccessible(true);
       held.setInt(lock, 1); // The reset waits, as if a poll took long.

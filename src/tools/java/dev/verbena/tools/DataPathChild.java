@@ -26,7 +26,6 @@ final class DataPathChild {
   private static final String ROW = "row\t";
   private static final String NOT_RUN = "not run\t";
   private static final String FAILED = "failed\t";
-  private static final String SHADOW = "shadow mode, five requests, equal";
   private static final int COLUMNS = 3;
   private static final Duration LIMIT = Duration.ofSeconds(60);
 
@@ -55,22 +54,12 @@ final class DataPathChild {
         notRun(out, "direct data path", context.directObstacle().get());
         return;
       }
-      print(out, shadow(device, Integer.parseInt(args[1]), Integer.parseInt(args[2]), samples));
+      int port = Integer.parseInt(args[1]);
+      print(out, ShadowExchange.run(device, port, Integer.parseInt(args[2]), samples, 1));
     } catch (IllegalStateException | RdmaException e) {
-      notRun(out, "direct data path", "shadow mode failed: " + e.getMessage());
-      return;
+      throw new IllegalStateException("shadow mode failed: " + e.getMessage(), e);
     }
     print(out, path.direct());
-  }
-
-  /** Compares the direct data path with the provider library; returns the times of both. */
-  private static List<Map<String, Object>> shadow(
-      Device device, int port, int gidIndex, int rounds) {
-    ShadowExchange.Result result = ShadowExchange.run(device, port, gidIndex, rounds, 1);
-    return List.of(
-        DataPathTimes.row(SHADOW, "Java", result.rounds(), result.provider(), result.provider99()),
-        DataPathTimes.row(
-            SHADOW, "Java, direct", result.rounds(), result.direct(), result.direct99()));
   }
 
   private static void print(PrintStream out, List<Map<String, Object>> rows) {

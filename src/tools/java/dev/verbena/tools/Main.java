@@ -16,6 +16,10 @@ import picocli.CommandLine.Command;
       Perf.class,
       Qualify.class,
       Sniff.class
+    },
+    footer = {
+      "",
+      "verbena run [OPTION OF THE JVM...] FILE.java [ARGUMENT...] runs a program with the library."
     })
 public final class Main extends Cli {
   /**

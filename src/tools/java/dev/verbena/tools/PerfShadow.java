@@ -4,7 +4,10 @@ import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.command.Failure;
 import dev.verbena.tools.command.Tracing;
 import dev.verbena.tools.qualify.ShadowExchange;
+import java.io.PrintWriter;
+import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -17,11 +20,15 @@ import picocli.CommandLine.Spec;
     name = "shadow",
     header = "Compare the direct data path with the provider library, on one device.",
     description = {
-      "Runs the same exchanges through both, in turns, between two queue pairs of the device;"
-          + " compares completions and memory after each round, and prints both times. Fails at"
-          + " the first difference."
+      "Runs the same exchanges through both, in turns, between two queue pairs of the device:"
+          + " as lists of five requests, one request per post, and by sessions. Compares"
+          + " completions and memory after each round, and prints the times of both. Fails at the"
+          + " first difference."
     })
 final class PerfShadow implements Callable<Integer> {
+  /** The time of each is kept. */
+  private static final int MAX_ROUNDS = 10_000_000;
+
   @Spec private CommandSpec spec;
 
   @Mixin private DeviceOptions device;
@@ -44,20 +51,18 @@ final class PerfShadow implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    if (rounds < 1) {
-      throw Failure.usage(spec, "the number of rounds must be positive: " + rounds);
+    if (rounds < 1 || rounds > MAX_ROUNDS) {
+      throw Failure.usage(
+          spec, "the number of rounds must be from 1 to " + MAX_ROUNDS + ", not " + rounds);
     }
-    ShadowExchange.Result result =
+    List<Map<String, Object>> rows =
         ShadowExchange.run(device.checkedDevice(), device.port(), device.gidIndex(), rounds, seed);
-    spec.commandLine()
-        .getOut()
-        .printf(
-            Locale.ROOT,
-            "%d rounds of five requests are equal. Medians of a round: provider library %.1f us,"
-                + " direct %.1f us%n",
-            result.rounds(),
-            result.provider() / 1000.0,
-            result.direct() / 1000.0);
+    PrintWriter out = spec.commandLine().getOut();
+    out.printf(Locale.ROOT, "%d rounds of five requests are equal. Medians of a round:%n", rounds);
+    for (Map<String, Object> row : rows) {
+      double median = (long) row.get("p50_ns") / 1000.0;
+      out.printf(Locale.ROOT, "%s: %s %.1f us%n", row.get("row"), row.get("language"), median);
+    }
     return 0;
   }
 }

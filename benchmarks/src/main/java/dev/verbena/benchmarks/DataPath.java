@@ -44,7 +44,10 @@ public class DataPath {
     @Param("write")
     public String operation;
 
-    /** How it is posted: by a list, or by a posting, which is {@code ibv_wr_*}. */
+    /**
+     * How it is posted: by a list; by a session, which also polls; or by a posting, which is {@code
+     * ibv_wr_*}.
+     */
     @Param("list")
     public String by;
 

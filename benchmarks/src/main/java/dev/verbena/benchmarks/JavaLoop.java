@@ -10,6 +10,7 @@ import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.QueuePairSession;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.Arena;
@@ -32,6 +33,10 @@ final class JavaLoop implements MeasuredLoop {
   private final SendList sends;
   private final ReceiveList receives;
   private final Completions completions;
+
+  /** Null if the requests are not posted by a session. */
+  private final QueuePairSession session;
+
   private final MemorySegment source;
   private final MemorySegment[] inline;
   private long id;
@@ -49,6 +54,7 @@ final class JavaLoop implements MeasuredLoop {
     pair = queues.pairs[0];
     region = queues.region;
     completions = new Completions(polled);
+    session = choice.by.equals("session") ? session() : null;
     source = Arena.ofAuto().allocate(copied, 64);
     sends = new SendList(batch, choice.sges, choice.isInline() ? copied : 0);
     inline = new MemorySegment[choice.isInline() ? batch : 0];
@@ -69,6 +75,19 @@ final class JavaLoop implements MeasuredLoop {
     }
   }
 
+  private QueuePairSession session() {
+    QueuePairSession result = QueuePairSession.on(pair, queue, batch);
+    for (int i = 0; i < batch; i++) {
+      if (choice.isWrite()) {
+        result.write(i, queues.peerRegion.start(), queues.peerRegion.rkey());
+      } else {
+        result.send(i);
+      }
+      result.signaled(i, (i + 1) % choice.interval == 0);
+    }
+    return result;
+  }
+
   private long offset() {
     return (id & (Queues.SLOTS - 1)) * SIZE;
   }
@@ -77,6 +96,8 @@ final class JavaLoop implements MeasuredLoop {
   public void post() {
     if (choice.by.equals("posting")) {
       postByPosting();
+    } else if (session != null) {
+      postBySession();
     } else if (choice.pairs > 1) {
       postInTurns();
     } else if (choice.sges > 1) {
@@ -103,6 +124,15 @@ final class JavaLoop implements MeasuredLoop {
     for (int round = 0; round < rounds; round++) {
       patch();
       all(pair.post(sends), batch);
+    }
+  }
+
+  private void postBySession() {
+    for (int round = 0; round < rounds; round++) {
+      for (int i = 0; i < batch; i++) {
+        session.local(i, id++, region, offset(), SIZE);
+      }
+      all(session.post(0, batch), batch);
     }
   }
 
@@ -177,10 +207,26 @@ final class JavaLoop implements MeasuredLoop {
   public long poll() {
     if (choice.isExtended()) {
       return pollByCursor();
+    } else if (session != null) {
+      return pollBySession();
     }
     long sum = 0;
     for (int call = 0; call < calls; call++) {
       sum += Queues.poll(queue, completions, polled);
+    }
+    return sum;
+  }
+
+  private long pollBySession() {
+    long sum = 0;
+    for (int left = REQUESTS / choice.interval; left > 0; ) {
+      while (session.next()) {
+        if (!session.isSuccess()) {
+          throw new IllegalStateException(session.describe());
+        }
+        sum += session.id() + session.byteLength();
+        left--;
+      }
     }
     return sum;
   }
@@ -204,6 +250,12 @@ final class JavaLoop implements MeasuredLoop {
   @Override
   public long pollEmpty() {
     long sum = 0;
+    if (session != null) {
+      for (int i = 0; i < REQUESTS; i++) {
+        sum += session.next() ? 1 : 0;
+      }
+      return sum;
+    }
     for (int i = 0; i < REQUESTS; i++) {
       sum += queue.poll(completions);
     }

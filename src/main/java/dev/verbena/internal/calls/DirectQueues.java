@@ -16,8 +16,15 @@ public interface DirectQueues {
    * @param maxSends the maximum number of send requests
    * @param maxSges the maximum number of SGEs of a send request
    * @param maxInlineData the maximum size of inline data in bytes
+   * @param ownsRegister whether nothing else writes to its doorbell register
    */
-  record Shape(int type, boolean signalsAll, int maxSends, int maxSges, int maxInlineData) {}
+  record Shape(
+      int type,
+      boolean signalsAll,
+      int maxSends,
+      int maxSges,
+      int maxInlineData,
+      boolean ownsRegister) {}
 
   /**
    * Returns the data path of a completion queue, which libibverbs must not poll any more: even if

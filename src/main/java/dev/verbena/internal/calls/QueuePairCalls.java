@@ -20,6 +20,16 @@ public interface QueuePairCalls {
   }
 
   /**
+   * Returns a session, if {@link #isDirect}.
+   *
+   * @param requests the number of its requests
+   * @param wc the address of a {@code struct ibv_wc} for completions that are not plain
+   */
+  default SessionCalls session(int requests, long wc) {
+    throw new IllegalStateException("the provider posts to this queue pair");
+  }
+
+  /**
    * Posts the binding of a memory window of type 1.
    *
    * @return an errno

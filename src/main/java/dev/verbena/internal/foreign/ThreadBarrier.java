@@ -43,6 +43,11 @@ public final class ThreadBarrier {
     Arena.ofShared().close();
   }
 
+  /** Returns whether {@link #run} interrupts the processors that other threads run on. */
+  public static boolean interruptsProcessors() {
+    return EXPEDITED;
+  }
+
   private static MemorySegment syscall() {
     if (Platform.current().unsupportedReason() != null) {
       return MemorySegment.NULL; // The number of the call is known for these processors alone.

@@ -22,6 +22,7 @@ import java.util.Arrays;
  * exception other than {@link VerbsException} is an internal error of the implementation: it is
  * logged, and reported as EIO. The conversion allocates nothing, since the heap may be full.
  */
+@SuppressWarnings("UnusedMethod") // Through handler().
 public final class Upcalls {
   private static final FailureLog FAILURES =
       new FailureLog(Upcalls.class, "internal error of the software device");
@@ -109,34 +110,28 @@ public final class Upcalls {
     return Errno.EIO;
   }
 
-  @SuppressWarnings("UnusedMethod") // Through handler().
   private static void failedVoid(Throwable t) {
     int _ = errno(t);
   }
 
-  @SuppressWarnings("UnusedMethod") // Through handler().
   private static int failedInt(Throwable t) {
     return errno(t);
   }
 
-  @SuppressWarnings("UnusedMethod") // Through handler().
   private static int countFailedInt(Throwable t) {
     return -errno(t);
   }
 
-  @SuppressWarnings("UnusedMethod") // Through handler().
   private static long failedLong(Throwable t) {
     Memory.putInt(Call.plain(ERRNO, 0), errno(t)); // The caller of the function reads it next.
     return 0;
   }
 
-  @SuppressWarnings("UnusedMethod") // Through handler().
   private static short failedShort(Throwable t) {
     int _ = errno(t);
     return 0;
   }
 
-  @SuppressWarnings("UnusedMethod") // Through handler().
   private static byte failedByte(Throwable t) {
     int _ = errno(t);
     return 0;

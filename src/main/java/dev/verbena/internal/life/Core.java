@@ -603,7 +603,7 @@ public final class Core {
   }
 
   /** Returns a name of a thread, for messages; that of a virtual thread is often empty. */
-  static String nameOf(Thread thread) {
+  public static String nameOf(Thread thread) {
     return thread.getName().isEmpty() ? "#" + thread.threadId() : thread.getName();
   }
 
@@ -659,7 +659,7 @@ public final class Core {
    * Returns a number that changes whenever any object is closed. As long as it is the same, objects
    * that were open are still open.
    */
-  static int closings() {
+  public static int closings() {
     return CLOSINGS.getOpaque();
   }
 

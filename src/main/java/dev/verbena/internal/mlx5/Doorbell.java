@@ -6,13 +6,14 @@ import java.lang.invoke.VarHandle;
 
 /**
  * Tells the device about new entries: by a doorbell record, a number in host memory that the device
- * reads, and by a doorbell register, a store to the device.
+ * reads, and by a {@linkplain DoorbellRegister doorbell register}, stores to the device.
  *
  * <p>The order is that of libmlx5 on x86-64, where the processor does not reorder stores to
  * ordinary memory. Registers are mapped as write-combining memory, whose stores it does reorder and
  * delay; libmlx5 places an {@code sfence} before and after them. Here these are locked
  * instructions, which wait for all earlier stores and empty the write-combining buffers: the store
- * to the record before the register, and that to the lock after it.
+ * to the record before the register, and that to the lock after it, unless what was stored fills
+ * the buffers, so that the processor empties them by itself.
  *
  * <p>Both are exchanges ({@code xchg}). {@code VarHandle.fullFence} is a locked instruction too,
  * but C2 omits it if another one follows without a branch or a call between them, even behind the
@@ -31,14 +32,10 @@ final class Doorbell {
   }
 
   /**
-   * Stores a number in a doorbell record and then eight bytes in a doorbell register, after all
-   * earlier stores. The caller holds a lock, and ends with {@link SpinLock#flushAndUnlock}: if the
-   * store to the register were delayed, that of the next owner could overtake it.
-   *
-   * @param value the bytes as they are in memory
+   * Stores a number in a doorbell record of a queue with a register: after all earlier stores, and
+   * before the stores to the register that follow.
    */
-  static void ring(long record, int number, long register, long value) {
-    Memory.exchangeInt(Block.known(record), Integer.reverseBytes(number));
-    Memory.putLongOpaque(Block.known(register), value);
+  static void exchange(long address, int number) {
+    Memory.exchangeInt(Block.known(address), Integer.reverseBytes(number));
   }
 }

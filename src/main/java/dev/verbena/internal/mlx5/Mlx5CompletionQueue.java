@@ -3,11 +3,14 @@ package dev.verbena.internal.mlx5;
 import static java.util.Objects.requireNonNull;
 
 import dev.verbena.internal.calls.CompletionQueueCalls;
+import dev.verbena.internal.calls.SessionCalls;
 import dev.verbena.internal.foreign.Block;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.StackSpace;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
+import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
@@ -47,6 +50,9 @@ final class Mlx5CompletionQueue implements CompletionQueueCalls {
   /** Two bits between opcode and owner: not 0 if the entry is compressed or contains data. */
   private static final int FORMAT = 0xc;
 
+  /** Whether the completion is that of a solicited message. */
+  private static final int SOLICITED = 2;
+
   private static final int INDEX_MASK = 0xffffff;
   private static final int NUMBER_MASK = 0xffffff;
   private static final long ARM_RECORD = 4;
@@ -83,10 +89,27 @@ final class Mlx5CompletionQueue implements CompletionQueueCalls {
 
   private static final int FAILED = -1;
 
-  private final SpinLock lock = new SpinLock();
+  private static final VarHandle EVENTS;
+
+  static {
+    try {
+      EVENTS =
+          MethodHandles.lookup()
+              .findVarHandle(Mlx5CompletionQueue.class, "events", int.class)
+              .withInvokeExactBehavior();
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private final QueueLock lock = new QueueLock();
   private final QueuePairTable queuePairs = new QueuePairTable();
   private final long entries;
   private final int count;
+
+  /** The number of passes of the device through the queue is the index without so many bits. */
+  private final int passShift;
+
   private final long record;
   private final long registers;
   private final int number;
@@ -98,11 +121,13 @@ final class Mlx5CompletionQueue implements CompletionQueueCalls {
   private @Nullable Mlx5QueuePair last;
 
   /** The number of completion events that were read from the channel. */
+  @SuppressWarnings("unused") // Through EVENTS.
   private int events;
 
   Mlx5CompletionQueue(QueueMemory.OfCompletionQueue memory) {
     this.entries = memory.entries();
     this.count = memory.count();
+    this.passShift = Integer.numberOfTrailingZeros(count);
     this.record = memory.record();
     this.registers = memory.registers();
     this.number = memory.number();
@@ -136,6 +161,69 @@ final class Mlx5CompletionQueue implements CompletionQueueCalls {
     } finally {
       lock.unlock();
     }
+  }
+
+  /**
+   * Polls completions for a session: plain ones, or one other.
+   *
+   * @return as {@link SessionCalls#poll}
+   */
+  int poll(Mlx5Session session, int checkedAt) {
+    StackSpace.requireForSection();
+    lock.lock();
+    try {
+      if (Core.closings() != checkedAt) { // The entries may not exist any more.
+        return SessionCalls.UNCHECKED;
+      }
+      int index = consumed;
+      if (!isNew(opcodeOwner(at(index)), index)) {
+        return 0;
+      }
+      int polled = pollPlain(session);
+      session.isPlain = polled != 0;
+      return polled != 0 ? polled : poll(1, Block.known(session.wc()));
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Polls plain completions; variables, since C2 would read fields again after each fence. */
+  private int pollPlain(Mlx5Session session) {
+    final long first = entries;
+    final int last = count - 1;
+    final int ownerShift = passShift;
+    final int number = session.number;
+    final Mlx5SendQueue sends = session.sends;
+    final long[] idsOfBlocks = sends.ids;
+    final long[] ids = session.ids;
+    final long[] opcodesAndLengths = session.opcodesAndLengths;
+    int index = consumed;
+    int polled = 0;
+    int counter = 0;
+    while (polled < ids.length) {
+      long entry = Block.known(first + ((long) (index & last) << ENTRY_SHIFT));
+      if ((opcodeOwner(entry) & ~SOLICITED) != (index >>> ownerShift & 1)) {
+        break;
+      }
+      VarHandle.loadLoadFence();
+      int opcodeNumber = Integer.reverseBytes(Memory.getInt(entry + OPCODE_NUMBER));
+      if ((opcodeNumber & NUMBER_MASK) != number || !Mlx5Session.isPlain(opcodeNumber >>> 24)) {
+        break;
+      }
+      counter = counter(entry);
+      ids[polled] = idsOfBlocks[counter & (idsOfBlocks.length - 1)];
+      opcodesAndLengths[polled & (opcodesAndLengths.length - 1)] =
+          (long) (opcodeNumber >>> 24) << Integer.SIZE
+              | Integer.toUnsignedLong(Integer.reverseBytes(Memory.getInt(entry + LENGTH)));
+      polled++;
+      index++;
+    }
+    if (polled > 0) {
+      long _ = sends.complete(counter);
+      consumed = index;
+      Doorbell.record(record, index & INDEX_MASK);
+    }
+    return polled;
   }
 
   private int poll(int numEntries, long first) {
@@ -291,12 +379,13 @@ final class Mlx5CompletionQueue implements CompletionQueueCalls {
     lock.lock();
     try {
       int value =
-          (events & 3) << 28 | (solicitedOnly != 0 ? ONLY_SOLICITED : 0) | (consumed & INDEX_MASK);
-      Doorbell.ring(
-          record + ARM_RECORD,
-          value,
-          registers + ARM_REGISTER,
-          Long.reverseBytes((long) value << Integer.SIZE | Integer.toUnsignedLong(number)));
+          ((int) EVENTS.getAcquire(this) & 3) << 28
+              | (solicitedOnly != 0 ? ONLY_SOLICITED : 0)
+              | (consumed & INDEX_MASK);
+      long register = Block.known(registers + ARM_REGISTER);
+      long bytes = Long.reverseBytes((long) value << Integer.SIZE | Integer.toUnsignedLong(number));
+      Doorbell.exchange(record + ARM_RECORD, value);
+      Memory.putLongOpaque(register, bytes);
       return 0;
     } finally {
       lock.flushAndUnlock();
@@ -306,27 +395,23 @@ final class Mlx5CompletionQueue implements CompletionQueueCalls {
   /** The device generates an event only for a number of events that it has not seen before. */
   @Override
   public void wasNotified() {
-    StackSpace.requireForSection();
-    lock.lock();
-    try {
-      events++;
-    } finally {
-      lock.unlock();
-    }
+    int _ = (int) EVENTS.getAndAdd(this, 1); // Without the lock, as libmlx5.
   }
 
   void add(Mlx5QueuePair queuePair) {
-    lock.lock();
+    lock.lockOnce();
     try {
-      queuePairs.add(queuePair);
+      if (queuePairs.find(queuePair.number()) != queuePair) { // After a failed destruction it may.
+        queuePairs.add(queuePair);
+      }
     } finally {
-      lock.unlock();
+      lock.unlockOnce();
     }
   }
 
   /** Removes a queue pair that was reset, and its completions, if it was not removed before. */
   void remove(Mlx5QueuePair queuePair) {
-    lock.lock();
+    lock.lockOnce();
     try {
       if (queuePairs.find(queuePair.number()) == queuePair) {
         removeCompletions(queuePair);
@@ -334,17 +419,17 @@ final class Mlx5CompletionQueue implements CompletionQueueCalls {
         last = null;
       }
     } finally {
-      lock.unlock();
+      lock.unlockOnce();
     }
   }
 
   /** Removes the completions of a queue pair that was reset. */
   void clean(Mlx5QueuePair queuePair) {
-    lock.lock();
+    lock.lockOnce();
     try {
       removeCompletions(queuePair);
     } finally {
-      lock.unlock();
+      lock.unlockOnce();
     }
   }
 

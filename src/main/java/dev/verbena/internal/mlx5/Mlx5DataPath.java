@@ -48,7 +48,8 @@ public final class Mlx5DataPath implements DirectDataPath {
             throw refusal("the environment variable " + variable + " is not " + value);
           }
         });
-    return new Mlx5Queues(verbs, functions, hasAtomics(verbs, context));
+    return new Mlx5Queues(
+        verbs, functions, hasAtomics(verbs, context), DoorbellRegister.Copied.by(System.getenv()));
   }
 
   @Override

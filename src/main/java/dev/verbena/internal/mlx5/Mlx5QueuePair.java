@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.calls.QueuePairCalls;
+import dev.verbena.internal.calls.SessionCalls;
 import dev.verbena.internal.foreign.Block;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_mw;
@@ -100,9 +101,18 @@ final class Mlx5QueuePair implements QueuePairCalls {
     return Memory.getInt(qp + STATE);
   }
 
+  boolean canSend() {
+    return state() >= RTS;
+  }
+
+  @Override
+  public SessionCalls session(int requests, long wc) {
+    return new Mlx5Session(this, sendCompletions, requests, wc);
+  }
+
   @Override
   public int ibv_post_send(long wr, long badWr) {
-    if (state() < RTS) {
+    if (!canSend()) {
       Memory.putLong(badWr, wr);
       return Errno.ENOMEM; // As libmlx5.
     }
@@ -138,9 +148,9 @@ final class Mlx5QueuePair implements QueuePairCalls {
   @Override
   public void destroy(Runnable destruction) {
     reset();
-    sendCompletions.remove(this);
-    receiveCompletions.remove(this);
     try {
+      sendCompletions.remove(this);
+      receiveCompletions.remove(this);
       destruction.run();
     } catch (Throwable t) {
       attach(); // It still exists.
@@ -157,6 +167,7 @@ final class Mlx5QueuePair implements QueuePairCalls {
     } catch (VerbsException e) {
       // A device that was lost completes nothing more; ibv_destroy_qp tells that it was.
       LOG.log(System.Logger.Level.DEBUG, "{0} on queue pair {1}", e, number);
+      sends.awaitPost();
     }
     attr.keep();
   }

@@ -7,6 +7,7 @@ import dev.verbena.internal.calls.DirectQueues;
 import dev.verbena.internal.calls.QueuePairCalls;
 import dev.verbena.internal.calls.SharedReceiveQueueCalls;
 import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.mlx5.DoorbellRegister.Copied;
 import dev.verbena.raw.ibv_qp;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -16,12 +17,19 @@ final class Mlx5Queues implements DirectQueues {
   private final Verbs verbs;
   private final Mlx5dv functions;
   private final boolean hasAtomics;
+  private final Copied copied;
   private final AddressVectors vectors;
 
-  Mlx5Queues(Verbs verbs, Mlx5dv functions, boolean hasAtomics) {
+  /**
+   * The queues of a context.
+   *
+   * @param copied the entries that are copied into registers of one queue pair
+   */
+  Mlx5Queues(Verbs verbs, Mlx5dv functions, boolean hasAtomics, Copied copied) {
     this.verbs = verbs;
     this.functions = functions;
     this.hasAtomics = hasAtomics;
+    this.copied = copied;
     this.vectors = new AddressVectors(functions);
   }
 
@@ -63,7 +71,12 @@ final class Mlx5Queues implements DirectQueues {
             memory.sends(),
             memory.sendBlocks(),
             memory.record() + QueueMemory.SEND_RECORD,
-            memory.register(),
+            new DoorbellRegister(
+                memory.register(),
+                memory.registerSize(),
+                shape.ownsRegister() ? copied : Copied.NONE,
+                memory.sends(),
+                memory.sendBlocks()),
             vectors);
     Mlx5QueuePair queuePair =
         new Mlx5QueuePair(

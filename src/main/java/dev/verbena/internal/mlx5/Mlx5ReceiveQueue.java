@@ -14,7 +14,7 @@ final class Mlx5ReceiveQueue implements ReceiveEntries {
   private static final long SGES = ibv_recv_wr.sg_list$offset();
   static final long SGE_COUNT = ibv_recv_wr.num_sge$offset();
 
-  private final SpinLock lock = new SpinLock();
+  private final QueueLock lock = new QueueLock();
   private final long buffer;
   private final int shift;
   private final int mask;
@@ -112,12 +112,13 @@ final class Mlx5ReceiveQueue implements ReceiveEntries {
 
   /** Makes the queue empty, as a transition to RESET does. */
   void reset() {
-    lock.lock();
+    lock.lockOnce();
     try {
       posted = 0;
       completed = 0;
+      Doorbell.record(record, 0); // After libmlx5: a post may have come between.
     } finally {
-      lock.unlock();
+      lock.unlockOnce();
     }
   }
 }

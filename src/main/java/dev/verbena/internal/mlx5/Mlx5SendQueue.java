@@ -4,9 +4,11 @@ import static dev.verbena.internal.calls.SendWorkRequest.*;
 
 import dev.verbena.Errno;
 import dev.verbena.internal.calls.DirectQueues;
+import dev.verbena.internal.calls.SessionCalls;
 import dev.verbena.internal.foreign.Block;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.StackSpace;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.rdma_h;
 import java.lang.invoke.VarHandle;
@@ -25,7 +27,7 @@ final class Mlx5SendQueue {
 
   private static final int UD_TYPE = rdma_h.IBV_QPT_UD();
 
-  private final SpinLock lock = new SpinLock();
+  private final QueueLock lock = new QueueLock();
   private final int number;
   private final boolean isDatagram;
   private final int alwaysFlags;
@@ -40,11 +42,11 @@ final class Mlx5SendQueue {
   private final long end;
   private final int mask;
   private final long record;
-  private final long register;
+  private final DoorbellRegister register;
   private final AddressVectors vectors;
 
   /** The {@code wr_id} of the request whose entry begins at a block. */
-  private final long[] ids;
+  final long[] ids;
 
   /** The number of requests that were posted before that of a block. */
   private final int[] ordinals;
@@ -71,7 +73,7 @@ final class Mlx5SendQueue {
    * @param buffer the address of the blocks
    * @param blocks the number of blocks, a power of two
    * @param record the address of its doorbell record
-   * @param register the address of its doorbell register
+   * @param register its doorbell register
    */
   Mlx5SendQueue(
       int number,
@@ -80,7 +82,7 @@ final class Mlx5SendQueue {
       long buffer,
       int blocks,
       long record,
-      long register,
+      DoorbellRegister register,
       AddressVectors vectors) {
     this.number = number;
     this.isDatagram = shape.type() == UD_TYPE;
@@ -110,18 +112,21 @@ final class Mlx5SendQueue {
   }
 
   /**
-   * Posts a list of requests.
+   * Posts a list of requests. HotSpot compiles the method apart from its callers if it has more
+   * than 325 bytes of code.
    *
    * @return an errno; the address of the request that failed is stored in {@code badWr}
    */
   int post(long first, long badWr) {
     StackSpace.requireForSection();
     lock.lock();
+    boolean isCopied = false;
     try {
       int errno = 0;
       int now = position;
       int requests = 0;
       long bell = 0;
+      int single = 0;
       long request = Block.known(first);
       do {
         if (posted - completed + requests >= maxRequests
@@ -140,6 +145,7 @@ final class Mlx5SendQueue {
         ordinals[start] = posted + requests;
         now += (units + 3) >> 2;
         bell = control;
+        single = requests == 0 ? units : 0;
         requests++;
         request = Block.known(Memory.getLong(request + NEXT));
       } while (request != 0);
@@ -149,12 +155,80 @@ final class Mlx5SendQueue {
       if (requests > 0) {
         position = now;
         posted += requests;
-        Doorbell.ring(record, now & 0xffff, register, Memory.getLong(bell));
+        Doorbell.exchange(record, now & 0xffff);
+        isCopied = register.ring(bell, single, isInline(Block.known(first)));
       }
       return errno;
     } finally {
+      unlock(isCopied);
+    }
+  }
+
+  /**
+   * Posts requests of a session.
+   *
+   * @return their number, a negative errno, or {@link SessionCalls#UNCHECKED}
+   */
+  int post(Mlx5Session session, int from, int count, Mlx5QueuePair queuePair, int checkedAt) {
+    StackSpace.requireForSection();
+    lock.lock();
+    boolean isCopied = false;
+    try {
+      if (Core.closings() != checkedAt) {
+        return SessionCalls.UNCHECKED;
+      }
+      if (!queuePair.canSend()) {
+        return count == 0 ? 0 : -Errno.ENOMEM; // As libmlx5.
+      }
+      int requests = Math.min(count, maxRequests - (posted - completed));
+      if (requests <= 0) {
+        return 0;
+      }
+      int now = position;
+      long bell = 0;
+      long control = 0;
+      for (int i = 0; i < requests; i++) {
+        int start = now & (ids.length - 1);
+        bell = Block.known(buffer + ((long) start << BLOCK_SHIFT));
+        control = session.control(from + i);
+        session.copy(from + i, control, bell, now);
+        ids[start] = session.id(from + i);
+        ordinals[now & (ordinals.length - 1)] = posted + i;
+        now++;
+      }
+      if (nextFence != 0) {
+        fenceFirst();
+      }
+      position = now;
+      posted += requests;
+      Doorbell.exchange(record, now & 0xffff);
+      isCopied = register.ring(bell, requests == 1 ? WqeSegments.units(control) : 0, false);
+      return requests;
+    } finally {
+      unlock(isCopied);
+    }
+  }
+
+  /** Orders the entry at the position after a change of a key. */
+  private void fenceFirst() {
+    long flags = buffer + ((long) (position & mask) << BLOCK_SHIFT) + WqeSegments.FLAGS;
+    int before = Memory.getByte(flags);
+    if ((before & WqeSegments.FENCE) == 0) {
+      Memory.putByte(flags, (byte) (before | nextFence));
+    }
+    nextFence = 0;
+  }
+
+  private void unlock(boolean isCopied) {
+    if (isCopied) {
+      lock.unlockFilled();
+    } else {
       lock.flushAndUnlock();
     }
+  }
+
+  private static boolean isInline(long request) {
+    return (Memory.getInt(request + FLAGS) & INLINE) != 0 && Memory.getInt(request + NUM_SGE) != 0;
   }
 
   /**
@@ -250,19 +324,22 @@ final class Mlx5SendQueue {
     return 1;
   }
 
+  /**
+   * Writes the data segments of any number of SGEs. C2 does not recognize a counter in the loop,
+   * and so does not unroll it, which would take longer for the few SGEs that a request has.
+   */
   private int gatherAll(long sges, int count, long start) {
-    long at = start;
-    int units = 0;
-    for (int i = 0; i < count; i++) {
-      long sge = Block.known(sges + (long) i * WqeSegments.SIZE);
+    long first = start - buffer;
+    long last = end - buffer - 1;
+    long offset = first;
+    long behind = Block.known(sges + (long) count * WqeSegments.SIZE);
+    for (long sge = sges; sge < behind; sge = Block.known(sge + WqeSegments.SIZE)) {
       if (WqeSegments.length(sge) != 0) {
-        at = wrapped(at);
-        WqeSegments.data(at, sge);
-        at += WqeSegments.SIZE;
-        units++;
+        WqeSegments.data(Block.known(buffer + (offset & last)), sge);
+        offset += WqeSegments.SIZE;
       }
     }
-    return units;
+    return (int) (offset - first) / WqeSegments.SIZE;
   }
 
   /** Copies the data of the SGEs behind a length of four bytes. */
@@ -340,19 +417,22 @@ final class Mlx5SendQueue {
 
   /** Writes the control segment, which is the last part of an entry. */
   private void finish(long control, int position, int opcode, int units, int flags, int immediate) {
-    int fence = (flags & FENCE) != 0 ? WqeSegments.FENCE : nextFence;
+    int fence = (flags & FENCE) != 0 ? 0 : nextFence;
     nextFence = 0;
-    WqeSegments.control(
-        control,
-        position,
-        opcode,
-        number,
-        units,
-        alwaysFlags
-            | fence
-            | ((flags & SIGNALED) != 0 ? WqeSegments.COMPLETION : 0)
-            | ((flags & SOLICITED) != 0 ? WqeSegments.SOLICITED : 0),
-        immediate);
+    WqeSegments.control(control, position, opcode, number, units, flags(flags) | fence, immediate);
+  }
+
+  /** Returns the flags of a control segment. */
+  int flags(int flags) {
+    return alwaysFlags
+        | ((flags & FENCE) != 0 ? WqeSegments.FENCE : 0)
+        | ((flags & SIGNALED) != 0 ? WqeSegments.COMPLETION : 0)
+        | ((flags & SOLICITED) != 0 ? WqeSegments.SOLICITED : 0);
+  }
+
+  /** Returns the opcode of an entry by that of the request. */
+  int opcode(int operation) {
+    return opcodes[operation];
   }
 
   /**
@@ -375,15 +455,22 @@ final class Mlx5SendQueue {
     return completionOpcodes[counter & mask];
   }
 
+  /** Waits for the end of a post of a session, before the memory of the queue is freed. */
+  void awaitPost() {
+    lock.lockOnce();
+    lock.unlockOnce();
+  }
+
   /** Makes the queue empty, as a transition to RESET does. */
   void reset() {
-    lock.lock();
+    lock.lockOnce();
     try {
       position = 0;
       posted = 0;
       completed = 0;
+      Doorbell.record(record, 0); // After libmlx5: a post may have come between.
     } finally {
-      lock.unlock();
+      lock.unlockOnce();
     }
   }
 }

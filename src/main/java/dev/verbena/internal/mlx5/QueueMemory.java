@@ -3,6 +3,7 @@ package dev.verbena.internal.mlx5;
 import dev.verbena.internal.Mlx5dv;
 import dev.verbena.internal.foreign.Block;
 import dev.verbena.internal.foreign.Memory;
+import java.util.function.LongFunction;
 
 /**
  * Where the parts of libmlx5's objects are in memory: {@code mlx5dv_init_obj}, whose structs of
@@ -40,7 +41,12 @@ final class QueueMemory {
 
   private QueueMemory() {}
 
-  /** {@code struct mlx5dv_qp}. */
+  /**
+   * {@code struct mlx5dv_qp}.
+   *
+   * @param registerSize the size of each of the two halves of the doorbell register; 0 if it has
+   *     none
+   */
   record OfQueuePair(
       long record,
       long sends,
@@ -49,76 +55,74 @@ final class QueueMemory {
       long receives,
       int receiveEntries,
       int receiveStride,
-      long register) {}
+      long register,
+      int registerSize) {
+    private OfQueuePair(long at) {
+      this(
+          Memory.getLong(at),
+          Memory.getLong(at + 8),
+          Memory.getInt(at + 16),
+          Memory.getInt(at + 20),
+          Memory.getLong(at + 24),
+          Memory.getInt(at + 32),
+          Memory.getInt(at + 36),
+          Memory.getLong(at + 40),
+          Memory.getInt(at + 48));
+    }
+  }
 
   /** {@code struct mlx5dv_cq}. */
   record OfCompletionQueue(
-      long entries, long record, int count, int entrySize, long registers, int number) {}
+      long entries, long record, int count, int entrySize, long registers, int number) {
+    private OfCompletionQueue(long at) {
+      this(
+          Memory.getLong(at),
+          Memory.getLong(at + 8),
+          Memory.getInt(at + 16),
+          Memory.getInt(at + 20),
+          Memory.getLong(at + 24),
+          Memory.getInt(at + 32));
+    }
+  }
 
   /** {@code struct mlx5dv_srq}. */
-  record OfSharedReceiveQueue(long entries, long record, int stride, int head, int tail) {}
+  record OfSharedReceiveQueue(long entries, long record, int stride, int head, int tail) {
+    private OfSharedReceiveQueue(long at) {
+      this(
+          Memory.getLong(at),
+          Memory.getLong(at + 8),
+          Memory.getInt(at + 16),
+          Memory.getInt(at + 20),
+          Memory.getInt(at + 24));
+    }
+  }
 
   static OfQueuePair queuePair(Mlx5dv functions, long qp) {
-    Block out = read(functions, Kind.QP, qp);
-    long at = out.address(OBJ_SIZE);
-    OfQueuePair memory =
-        new OfQueuePair(
-            Memory.getLong(at),
-            Memory.getLong(at + 8),
-            Memory.getInt(at + 16),
-            Memory.getInt(at + 20),
-            Memory.getLong(at + 24),
-            Memory.getInt(at + 32),
-            Memory.getInt(at + 36),
-            Memory.getLong(at + 40));
-    out.keep();
-    return memory;
+    return read(functions, Kind.QP, qp, OfQueuePair::new);
   }
 
   /** From then on, libmlx5 leaves the queue alone when a queue pair is reset or destroyed. */
   static OfCompletionQueue completionQueue(Mlx5dv functions, long cq) {
-    Block out = read(functions, Kind.CQ, cq);
-    long at = out.address(OBJ_SIZE);
-    OfCompletionQueue memory =
-        new OfCompletionQueue(
-            Memory.getLong(at),
-            Memory.getLong(at + 8),
-            Memory.getInt(at + 16),
-            Memory.getInt(at + 20),
-            Memory.getLong(at + 24),
-            Memory.getInt(at + 32));
-    out.keep();
-    return memory;
+    return read(functions, Kind.CQ, cq, OfCompletionQueue::new);
   }
 
   static OfSharedReceiveQueue sharedReceiveQueue(Mlx5dv functions, long srq) {
-    Block out = read(functions, Kind.SRQ, srq);
-    long at = out.address(OBJ_SIZE);
-    OfSharedReceiveQueue memory =
-        new OfSharedReceiveQueue(
-            Memory.getLong(at),
-            Memory.getLong(at + 8),
-            Memory.getInt(at + 16),
-            Memory.getInt(at + 20),
-            Memory.getInt(at + 24));
-    out.keep();
-    return memory;
+    return read(functions, Kind.SRQ, srq, OfSharedReceiveQueue::new);
   }
 
   /** Returns the {@code struct mlx5_wqe_av} of an address handle. */
   static long addressVector(Mlx5dv functions, long ah) {
-    Block out = read(functions, Kind.AH, ah);
-    long vector = Memory.getLong(out.address(OBJ_SIZE));
-    out.keep();
-    return vector;
+    return read(functions, Kind.AH, ah, Memory::getLong);
   }
 
   /** Calls {@code mlx5dv_init_obj}; the struct that it fills comes after the mlx5dv_obj. */
-  private static Block read(Mlx5dv functions, Kind kind, long object) {
+  private static <T> T read(Mlx5dv functions, Kind kind, long object, LongFunction<T> struct) {
     Block block = new Block(OBJ_SIZE + OUT_SIZE);
     Memory.putLong(block.address(kind.offset), object);
     Memory.putLong(block.address(kind.offset + Long.BYTES), block.address(OBJ_SIZE));
     functions.mlx5dv_init_obj(block.address(0), kind.type);
-    return block;
+    T values = struct.apply(block.address(OBJ_SIZE));
+    block.keep();
+    return values;
   }
 }

@@ -13,6 +13,9 @@ final class WqeSegments {
   /** The size of the segment of a datagram with its address vector. */
   static final int DATAGRAM_SIZE = 48;
 
+  /** Where the flags of the control segment are. */
+  static final long FLAGS = 11;
+
   /** The flags of the control segment. */
   static final int COMPLETION = 2 << 2;
 
@@ -55,6 +58,21 @@ final class WqeSegments {
     // Signature, stream channel and flags; then the immediate data.
     Memory.putLong(at + 8, Integer.toUnsignedLong(flags << 24) | (long) immediate << Integer.SIZE);
     return first;
+  }
+
+  /** Returns the size of an entry in units of 16 bytes by the first eight bytes of its control. */
+  static int units(long control) {
+    return (int) (control >>> 56);
+  }
+
+  /** Returns the first eight bytes of a control segment of another size. */
+  static long withUnits(long control, int units) {
+    return (control & (-1L >>> Byte.SIZE)) | ((long) units << 56);
+  }
+
+  /** Returns the first eight bytes of a control segment with an index in place of 0. */
+  static long withIndex(long control, int index) {
+    return control | Integer.toUnsignedLong(Integer.reverseBytes((index & 0xffff) << 8));
   }
 
   static void remote(long at, long address, int key) {
@@ -100,6 +118,11 @@ final class WqeSegments {
     // Length and key are in the same order, each with its bytes reversed.
     Memory.putLong(at, Long.reverseBytes(Long.rotateLeft(Memory.getLong(sge + SGE_LENGTH), 32)));
     Memory.putLong(at + 8, Long.reverseBytes(address(sge)));
+  }
+
+  static void data(long at, long address, int length, int key) {
+    Memory.putLong(at, pair(length, key));
+    Memory.putLong(at + 8, Long.reverseBytes(address));
   }
 
   static void atomicData(long at, long sge) {

@@ -12,6 +12,7 @@ import dev.verbena.soft.wire.CmHeader;
 import dev.verbena.soft.wire.CmMessage;
 import dev.verbena.soft.wire.CmMessage.Drep;
 import dev.verbena.soft.wire.CmMessage.Dreq;
+import dev.verbena.soft.wire.CmMessage.Mra;
 import dev.verbena.soft.wire.CmMessage.OfConnection;
 import dev.verbena.soft.wire.CmMessage.Path;
 import dev.verbena.soft.wire.CmMessage.Rej;
@@ -281,7 +282,8 @@ final class CmAgent implements ManagementHandler {
       return;
     }
     if (!requests.take(arrival.from())) {
-      return; // The peer sends it again.
+      answer(arrival, new Mra(0, req.id(), CmExchange.ABOUT_REQ, times().response()));
+      return; // The peer sends it again, for longer than without an answer.
     }
     CmId made = listener.requested(header, arrival.port());
     if (made == null) {
@@ -336,7 +338,7 @@ final class CmAgent implements ManagementHandler {
       return;
     }
     if (!requests.take(arrival.from())) {
-      return; // The peer sends it again.
+      return; // The peer sends it again; there is no MRA for look-ups.
     }
     CmId made = listener.isDatagram() ? listener.requested(header, arrival.port()) : null;
     if (made == null) {

@@ -51,7 +51,7 @@ public final class CmExchange {
   public static final int REASON_VENDOR_OPTION = 35;
 
   // What a REJ or a MRA is about
-  private static final int ABOUT_REQ = 0;
+  static final int ABOUT_REQ = 0;
   private static final int ABOUT_REP = 1;
   private static final int ABOUT_OTHER = 2;
 
@@ -93,6 +93,9 @@ public final class CmExchange {
   private @Nullable CmDatagram last;
 
   private int triesLeft;
+
+  /** Until when an answer that is postponed has the tries begin again. */
+  private long patientUntil;
 
   /** Whether the peer has postponed its answer to the message, since that was last sent. */
   private boolean isPostponed;
@@ -257,11 +260,7 @@ public final class CmExchange {
     owner = null;
     settle();
     switch (state) {
-      case REQ_SENT -> {
-        byte[] guid = ByteBuffer.allocate(Long.BYTES).putLong(agent.device.guid).array();
-        send(new Rej(id, 0, ABOUT_OTHER, REASON_TIMEOUT, guid, NOTHING));
-        forget();
-      }
+      case REQ_SENT -> withdraw();
       case REQ_RECEIVED, REP_SENT, REP_RECEIVED -> reject(REASON_CONSUMER, NOTHING);
       case ESTABLISHED -> {
         transaction = agent.newTransaction();
@@ -352,6 +351,9 @@ public final class CmExchange {
             || (state == State.REP_SENT && mra.received() == ABOUT_REP);
     if (waiting && !isPostponed) {
       isPostponed = true; // Once each time, or it would be for ever.
+      if (agent.engine.now() - patientUntil < 0) {
+        triesLeft = maxRetries;
+      }
       await(CmTimers.service(mra.serviceTimeout()));
     }
   }
@@ -408,6 +410,7 @@ public final class CmExchange {
   private void sendUntilAnswered(CmDatagram datagram) {
     last = datagram;
     triesLeft = maxRetries;
+    patientUntil = agent.engine.now() + CmTimers.nanos(CmTimers.SERVICE);
     isPostponed = false;
     agent.send(this, datagram);
     await(response);
@@ -443,9 +446,20 @@ public final class CmExchange {
       enterTimewait();
       tell(rdma_h.RDMA_CM_EVENT_DISCONNECTED(), -Errno.ETIMEDOUT, CmEvent.NOTHING);
     } else {
-      forget();
+      if (before == State.REQ_SENT) {
+        withdraw();
+      } else {
+        forget();
+      }
       tell(rdma_h.RDMA_CM_EVENT_UNREACHABLE(), -Errno.ETIMEDOUT, CmEvent.NOTHING);
     }
+  }
+
+  /** Tells the peer that this end waits no longer for the answer to its request. */
+  private void withdraw() {
+    byte[] guid = ByteBuffer.allocate(Long.BYTES).putLong(agent.device.guid).array();
+    send(new Rej(id, 0, ABOUT_OTHER, REASON_TIMEOUT, guid, NOTHING));
+    forget();
   }
 
   /** Waits until no packets of the connection can be under way; not if too many do. */

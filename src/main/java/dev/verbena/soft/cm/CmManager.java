@@ -5,7 +5,6 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Verbs;
 import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.Fabric;
-import dev.verbena.soft.device.SoftContext;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.device.SoftPort;
 import dev.verbena.soft.engine.Engine;
@@ -160,9 +159,37 @@ public final class CmManager {
     }
   }
 
-  /** The devices, each with its context. */
+  /** Lists the devices, each with its context; {@link #forget} follows for each. */
   public List<CmDevice> devices() {
-    return locked(() -> List.copyOf(network.devices())).stream().map(this::device).toList();
+    closeRemoved();
+    List<SoftDevice> present = locked(() -> List.copyOf(network.devices()));
+    synchronized (devices) {
+      List<CmDevice> all = present.stream().map(this::device).toList();
+      all.forEach(CmDevice::list); // None, if one cannot be opened.
+      return all;
+    }
+  }
+
+  /** A list does not contain the device of a context any more. */
+  public void forget(long context) {
+    synchronized (devices) {
+      devices.values().stream().filter(d -> d.context == context).forEach(CmDevice::unlist);
+    }
+    closeRemoved();
+  }
+
+  /** An identifier is not bound to a device any more. */
+  public void release(CmDevice device) {
+    device.release();
+    closeRemoved();
+  }
+
+  /** Closes the contexts of devices that were removed, to which nothing refers. */
+  private void closeRemoved() {
+    synchronized (devices) {
+      devices.entrySet().removeIf(e -> e.getKey().isRemoved() && e.getValue().closeIfRemoved());
+      locked(() -> agents.keySet().removeIf(d -> d.isRemoved() && !devices.containsKey(d)));
+    }
   }
 
   /** Closes the contexts of the devices: the network is closed. */
@@ -178,11 +205,6 @@ public final class CmManager {
     synchronized (devices) {
       return devices.values().stream().anyMatch(device -> device.context == context);
     }
-  }
-
-  /** Returns whether librdmacm opened a context itself. */
-  public boolean owns(SoftContext context) {
-    return opened(context.address());
   }
 
   /** Returns the number of open event channels. */

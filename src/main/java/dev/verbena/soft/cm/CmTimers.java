@@ -47,9 +47,9 @@ record CmTimers(int response, int ack) {
     return Math.min(ack, MAX_TIMEWAIT);
   }
 
-  /** The time that a peer postpones its answer by, if it asks for one. */
+  /** The time that a peer postpones its answer by. With 0 this end would send without a pause. */
   static int service(int asked) {
-    return Math.min(asked, SERVICE);
+    return Math.clamp(asked, LOCAL.response, SERVICE);
   }
 
   /** A time in nanoseconds. */

@@ -23,6 +23,9 @@ public final class SoftCompletionQueue extends SoftObject {
   /** The {@code struct efadv_cq}, or null. */
   public @Nullable MemorySegment efa;
 
+  /** Whether it was created with timestamps of its completions. */
+  public boolean hasTimestamps;
+
   public final @Nullable SoftChannel channel;
 
   /** Guards the ring. A monitor: a thread that waits for it allocates nothing. */
@@ -139,9 +142,11 @@ public final class SoftCompletionQueue extends SoftObject {
       if (completion.late != null) {
         completion.late.write();
       }
-      long now = device.engine.now();
-      ring[slot].timestamp = device.ticks(now);
-      ring[slot].wallClock = device.wallClock(now);
+      if (hasTimestamps) {
+        long now = Time.now(); // That of the engine is when its turn began.
+        ring[slot].timestamp = device.ticks(now);
+        ring[slot].wallClock = device.wallClock(now);
+      }
       size = (int) (added - polled);
       boolean failed = completion.status != rdma_h.IBV_WC_SUCCESS();
       boolean event = armed && channel != null && (!solicitedOnly || solicited || failed);

@@ -41,7 +41,7 @@ final class CmIdFunctions {
   }
 
   public void rdma_free_devices(long list) {
-    deviceLists.free(list);
+    deviceLists.free(list).forEach(manager::forget);
   }
 
   // Life
@@ -81,7 +81,7 @@ final class CmIdFunctions {
       manager.close(handle.id.channel);
     }
     if (handle.device != null) {
-      handle.device.release();
+      manager.release(handle.device);
     }
     if (handle.addressInfo != 0) {
       CmNameFunctions.free(handle.addressInfo);

@@ -19,6 +19,10 @@ import dev.verbena.soft.device.SoftDevice;
 
 /** Completion channels and completion queues. */
 final class CompletionFunctions {
+  private static final int TIMESTAMPS =
+      rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP()
+          | rdma_h.IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK();
+
   public long ibv_create_comp_channel(long context) {
     SoftContext owner = Registry.at(context, SoftContext.class);
     EventFile file = EventFile.open();
@@ -98,8 +102,11 @@ final class CompletionFunctions {
     check(attr.getInt("cqe"), attr.getInt("comp_vector"), owner.device.profile);
     CStruct struct = owner.struct(ibv_cq_ex.layout());
     ExtendedPolling.fill(struct, attr.getLong("wc_flags"));
-    return create(
-        owner, struct, attr.getInt("cqe"), attr.getLong("cq_context"), attr.getLong("channel"));
+    SoftCompletionQueue queue =
+        create(
+            owner, struct, attr.getInt("cqe"), attr.getLong("cq_context"), attr.getLong("channel"));
+    queue.hasTimestamps = (attr.getLong("wc_flags") & TIMESTAMPS) != 0;
+    return queue;
   }
 
   public void ibv_resize_cq(long address, int entries) {

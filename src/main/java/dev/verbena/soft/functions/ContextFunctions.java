@@ -60,7 +60,8 @@ final class ContextFunctions {
           if (!context.device.isLost()) {
             context.requireUnused();
           }
-          context.device.contexts.remove(context);
+          // That of a lost device remains registered.
+          CallFailure.invalidIf(!context.device.contexts.remove(context), "it is closed");
           if (context.device.isLost()) {
             Registry.release(context);
           } else {

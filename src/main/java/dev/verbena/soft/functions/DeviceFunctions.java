@@ -37,7 +37,7 @@ final class DeviceFunctions {
   }
 
   public void ibv_free_device_list(long list) {
-    lists.free(list);
+    var _ = lists.free(list);
   }
 
   private SoftDevice device(long address) {

@@ -71,6 +71,9 @@ final class ListPosting {
       return Errno.EINVAL;
     }
     if (sends.isFull(pending) || queuePair.device.queuesFull) {
+      if (pending == 0) {
+        queuePair.explainFull();
+      }
       return Errno.ENOMEM;
     }
     int elements = Memory.getInt(wr + NUM_SGE);

@@ -4,6 +4,7 @@ import dev.verbena.internal.foreign.Memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -26,7 +27,11 @@ final class PointerLists {
     return list.address();
   }
 
-  void free(long list) {
-    lists.remove(list);
+  /** Frees a list, and returns its pointers. */
+  List<Long> free(long list) {
+    MemorySegment freed = lists.remove(list);
+    return freed == null
+        ? List.of()
+        : Arrays.stream(freed.toArray(ValueLayout.JAVA_LONG)).filter(p -> p != 0).boxed().toList();
   }
 }

@@ -98,6 +98,11 @@ public final class SoftProvider implements Provider {
   }
 
   @Override
+  public void forgetDevice(long context) {
+    manager.forget(context);
+  }
+
+  @Override
   public void memoryOf(long region, MemorySegment memory) {
     if (Registry.find(region) instanceof SoftRegion known) {
       engine.locked(() -> known.hold(memory));

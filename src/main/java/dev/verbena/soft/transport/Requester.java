@@ -39,6 +39,9 @@ final class Requester implements TransportService {
   private static final long TIMEOUT_UNIT = 4096;
   private static final int RETRY_FOR_EVER = 7;
 
+  /** After a second of waits a program is told. */
+  private static final long LONG_REFUSED = 1_000_000_000;
+
   private final SoftQueuePair queuePair;
   private final SendQueue sends;
   private final Engine engine;
@@ -61,6 +64,9 @@ final class Requester implements TransportService {
   private int outstandingReads;
   private int retriesLeft;
   private int rnrRetriesLeft;
+
+  /** How long the requester has waited for a receive request of the peer. */
+  private long refusedNanos;
 
   /** Whether responses were requested again, and none has arrived since. */
   private boolean askedAgain;
@@ -116,6 +122,7 @@ final class Requester implements TransportService {
     cursorPacket = 0;
     retriesLeft = retryCount;
     rnrRetriesLeft = rnrRetry;
+    refusedNanos = 0;
     unacknowledged = nextPsn;
   }
 
@@ -366,6 +373,7 @@ final class Requester implements TransportService {
     unacknowledged = psn;
     retriesLeft = retryCount;
     rnrRetriesLeft = rnrRetry;
+    refusedNanos = 0;
     askedAgain = false;
     retransmission.stop();
     if (unacknowledged != nextPsn && timeoutNanos != 0) {
@@ -478,7 +486,14 @@ final class Requester implements TransportService {
     }
     rewind();
     retransmission.stop(); // Nothing is under way until the RNR timer expires.
-    rnrTimer.start(engine.now() + Syndrome.rnrNanos(syndrome));
+    long nanos = Syndrome.rnrNanos(syndrome);
+    rnrTimer.start(engine.now() + nanos);
+    refusedNanos += nanos;
+    if (refusedNanos > LONG_REFUSED) {
+      queuePair.explain(
+          "the peer has no receive request (RNR), and sends are repeated: it must post receive"
+              + " requests before this end sends");
+    }
   }
 
   private void timedOut() {

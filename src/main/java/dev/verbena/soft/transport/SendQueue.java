@@ -139,6 +139,18 @@ public final class SendQueue implements Slots {
     return retired == posted;
   }
 
+  /** Whether it is full of requests that are done, and none has a completion. */
+  boolean isFullForEver() {
+    long position = freed; // Another thread may poll.
+    if (!isEmpty() || capacity == 0 || posted - position < capacity) {
+      return false;
+    }
+    while (position < posted && !at(position).has(rdma_h.IBV_SEND_SIGNALED())) {
+      position++;
+    }
+    return position == posted;
+  }
+
   /**
    * Lets a request that was begun change places with the oldest one that is not done, so that it
    * can be retired before it.

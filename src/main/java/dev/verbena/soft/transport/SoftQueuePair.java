@@ -37,6 +37,7 @@ import org.jspecify.annotations.Nullable;
 public final class SoftQueuePair extends SoftObject implements PacketTarget {
   private static final long HANDLE = Abi.current().offsetOf(ibv_qp.layout(), "handle");
   private static final int MIGRATE_AFTER = 2;
+  private static final System.Logger LOGGER = System.getLogger(SoftQueuePair.class.getName());
 
   public static final int CONNECTION_OPTIONS = 0x3;
 
@@ -106,6 +107,9 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
 
   /** Whether the event of its last receive request was reported. */
   private boolean isLastWqeReported;
+
+  /** Whether the log says why its requests do not end. */
+  private volatile boolean isExplained;
 
   private boolean established;
   private boolean draining;
@@ -530,6 +534,30 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       if (counter != null) {
         counter.count(failed, bytes);
       }
+    }
+  }
+
+  /** Logs, once for a queue pair, why its requests do not end; a NIC would say nothing. */
+  void explain(String why) {
+    if (isExplained) {
+      return;
+    }
+    isExplained = true;
+    try {
+      String line = "queue pair 0x%x of %s: %s".formatted(number, device.name, why);
+      LOGGER.log(System.Logger.Level.WARNING, line);
+    } catch (RuntimeException | OutOfMemoryError | StackOverflowError ofLog) {
+      // A handler of the program has failed, or the heap is full: requests do not fail by it.
+    }
+  }
+
+  /** Explains a send queue that stays full: without a completion no slot becomes free. */
+  public void explainFull() {
+    if (state == rdma_h.IBV_QPS_RTS() && !allSignaled && sends.isFullForEver()) {
+      explain(
+          "the send queue is full of requests that are done, none of them signaled, and stays"
+              + " full: signal at least one of "
+              + sends.capacity());
     }
   }
 

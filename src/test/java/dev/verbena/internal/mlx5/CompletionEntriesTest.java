@@ -18,7 +18,6 @@ import dev.verbena.raw.ibv_wc;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.ForkedJvm;
 import dev.verbena.testing.FullHeap;
-import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import org.junit.jupiter.api.BeforeEach;
@@ -92,12 +91,13 @@ class CompletionEntriesTest {
     Mlx5SendQueue sends =
         new Mlx5SendQueue(
             number,
-            new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, 4, 1, 0),
+            new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, 4, 1, 0, false),
             false,
             memory.address(12288),
             4,
             memory.address(192),
-            memory.address(1024),
+            new DoorbellRegister(
+                memory.address(1024), 0, DoorbellRegister.Copied.NONE, memory.address(12288), 4),
             null);
     return new Mlx5QueuePair(verbs, qp, sends, null, receives, ofSends, ofReceives);
   }
@@ -125,24 +125,12 @@ class CompletionEntriesTest {
     return Memory.getLong(completion + ibv_wc.wr_id$offset());
   }
 
-  private boolean isLocked() {
-    try {
-      Field lock = Mlx5CompletionQueue.class.getDeclaredField("lock");
-      Field held = SpinLock.class.getDeclaredField("held");
-      lock.setAccessible(true);
-      held.setAccessible(true);
-      return held.getInt(lock.get(queue)) != 0;
-    } catch (ReflectiveOperationException e) {
-      throw new LinkageError("no such lock", e);
-    }
-  }
-
   /** A thread that spins for it would do so as long as the kernel takes. */
   @Test
   void destructionHoldsNoSpinLock() {
     Mlx5QueuePair queuePair = queuePair(7);
     boolean[] locked = {true};
-    queuePair.destroy(() -> locked[0] = isLocked());
+    queuePair.destroy(() -> locked[0] = LockOf.isHeld(queue));
     assertFalse(locked[0]);
   }
 

@@ -7,6 +7,7 @@ import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.AckTimeout;
+import dev.verbena.values.CompletionOpcode;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.AddressHandle;
@@ -16,14 +17,17 @@ import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ParentDomain;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairBuilder;
+import dev.verbena.verbs.QueuePairSession;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.ReceiveQueue;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SendRequest;
 import dev.verbena.verbs.SharedReceiveQueue;
+import dev.verbena.verbs.ThreadDomain;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -85,6 +89,9 @@ final class Differential {
   /** The number of receive requests that each receiver has. */
   private final int[] available = new int[PAIRS.size()];
 
+  /** Those of the pairs that can have one. */
+  private final SessionPair[] sessions = new SessionPair[PAIRS.size()];
+
   private final boolean[] failed = new boolean[PAIRS.size()];
   private long requests;
   private long id;
@@ -98,6 +105,11 @@ final class Differential {
                 nic.find("emulated_nic_step").orElseThrow(), FunctionDescriptor.ofVoid());
     inC = new World(false);
     direct = new World(true);
+    for (int i = 0; i < PAIRS.size() - 1; i++) {
+      sessions[i] =
+          new SessionPair(
+              inC.near[i], inC.queue, direct.near[i], direct.queue, LIST, region, random);
+    }
     armedInC = new Armed(false);
     armedDirect = new Armed(true);
     var choice = inC.near[3].setup().choice();
@@ -125,8 +137,9 @@ final class Differential {
       shared = isDirect ? shareds.direct().create() : shareds.create();
       sharedMemory = QueueMemory.sharedReceiveQueue(functions, shared.segment().address());
       for (int i = 0; i < PAIRS.size(); i++) {
-        near[i] = builder(i).create();
-        far[i] = i == SHARED ? builder(i).sharedReceiveQueue(shared).create() : builder(i).create();
+        near[i] = builder(i, isDirect).create();
+        QueuePairBuilder ofFar = builder(i, isDirect);
+        far[i] = i == SHARED ? ofFar.sharedReceiveQueue(shared).create() : ofFar.create();
         nearMemory[i] = QueueMemory.queuePair(functions, near[i].segment().address());
         farMemory[i] = QueueMemory.queuePair(functions, far[i].segment().address());
         names.put(near[i].number(), "near " + i);
@@ -136,8 +149,13 @@ final class Differential {
       }
     }
 
-    private QueuePairBuilder builder(int pair) {
-      return QueuePair.builder(domain, PAIRS.get(pair))
+    /** A direct queue pair has a thread domain, and so a register, without a request for it. */
+    private QueuePairBuilder builder(int pair, boolean isDirect) {
+      ProtectionDomain its =
+          isDirect
+              ? domain
+              : ParentDomain.builder(domain).threadDomain(ThreadDomain.allocate(context)).create();
+      return QueuePair.builder(its, PAIRS.get(pair))
           .completions(queue)
           .capacity(
               QueuePairCapacity.of(SENDS)
@@ -359,14 +377,33 @@ final class Differential {
   }
 
   private void postSends(int pair) {
-    int wanted = 1 + random.nextInt(oneIn(10) ? LIST : 8);
+    int wanted = oneIn(3) ? 1 : 1 + random.nextInt(oneIn(10) ? LIST : 8);
+    boolean bySession = sessions[pair] != null && oneIn(3);
     for (int i = 0; i < wanted; i++) {
-      format(pair, i);
-      sends.id(i, id++);
+      if (bySession) {
+        prepare(pair, i);
+      } else {
+        format(pair, i);
+        sends.id(i, id++);
+      }
     }
-    sends.signaled(wanted - 1);
-    int posted = post(inC, pair, wanted);
-    check(posted == post(direct, pair, wanted), "sends posted");
+    QueueMemory.OfQueuePair memory = direct.nearMemory[pair];
+    long[] before = register(memory);
+    int posted;
+    if (bySession) {
+      sessions[pair].signaled(wanted - 1);
+      posted = sessions[pair].inC.post(0, wanted);
+      check(posted == sessions[pair].direct.post(0, wanted), "sends posted by a session");
+      count("by sessions");
+    } else {
+      sends.signaled(wanted - 1);
+      posted = post(inC, pair, wanted);
+      check(posted == post(direct, pair, wanted), "sends posted");
+    }
+    int written = differences(before, register(memory));
+    if (written > 0) {
+      count(written == 1 ? "eight bytes" : "copies");
+    }
     requests += posted;
     count(PAIRS.get(pair) + " lists");
     if (posted < wanted) {
@@ -374,6 +411,13 @@ final class Differential {
       failed[pair] = posted == 0; // Perhaps none of the outstanding requests is signaled.
     }
     compareQueues(pair);
+  }
+
+  private void prepare(int pair, int i) {
+    boolean mayReceive = PAIRS.get(pair) != QueuePairType.RC || available[pair] > 0;
+    if (sessions[pair].prepare(i, id++, mayReceive)) {
+      available[pair]--;
+    }
   }
 
   private int post(World world, int pair, int wanted) {
@@ -451,8 +495,41 @@ final class Differential {
     }
   }
 
+  /** Polls both queues by sessions, until they are empty, and compares what they return. */
+  private void pollBySessions(SessionPair by) {
+    while (by.inC.next()) {
+      check(by.direct.next(), "number of completions by sessions");
+      QueuePairSession c = by.inC;
+      QueuePairSession d = by.direct;
+      check(c.id() == d.id() && c.isSuccess() == d.isSuccess(), "id by sessions");
+      String name = inC.names.get(c.queuePairNumber());
+      check(name.equals(direct.names.get(d.queuePairNumber())), "queue pair by sessions");
+      check(c.status() == d.status(), "status by sessions");
+      count("by sessions " + c.status());
+      if (c.isSuccess()) {
+        check(c.opcode() == d.opcode() && c.isReceive() == d.isReceive(), "opcode by sessions");
+        check(!hasLength(c.opcode()) || c.byteLength() == d.byteLength(), "length by sessions");
+      } else {
+        check(c.vendorError() == d.vendorError(), "vendor error by sessions");
+        failed[name.charAt(name.length() - 1) - '0'] = true;
+      }
+    }
+    check(!by.direct.next(), "number of completions by sessions");
+  }
+
+  private static boolean hasLength(CompletionOpcode opcode) {
+    return switch (opcode) {
+      case SEND, RDMA_WRITE, LOCAL_INV -> false;
+      default -> true;
+    };
+  }
+
   /** Polls both queues and compares what they return; false if they are empty. */
   private boolean poll() {
+    if (oneIn(4)) {
+      pollBySessions(sessions[random.nextInt(PAIRS.size() - 1)]);
+      return false;
+    }
     int limit = 1 + random.nextInt(LIST);
     int count = inC.queue.poll(inC.completions, limit);
     check(count == direct.queue.poll(direct.completions, limit), "number of completions");
@@ -479,12 +556,7 @@ final class Differential {
     Completions d = direct.completions;
     check(c.opcodeCode(i) == d.opcodeCode(i), "opcode");
     check(c.flags(i).equals(d.flags(i)), "flags");
-    boolean hasLength =
-        switch (c.opcode(i)) {
-          case SEND, RDMA_WRITE, LOCAL_INV -> false;
-          default -> true;
-        };
-    check(!hasLength || c.byteLength(i) == d.byteLength(i), "length");
+    check(!hasLength(c.opcode(i)) || c.byteLength(i) == d.byteLength(i), "length");
     if (!c.isReceive(i)) {
       return;
     }
@@ -506,7 +578,8 @@ final class Differential {
     QueueMemory.OfQueuePair d = direct.nearMemory[pair];
     compare(pair, c.sends(), d.sends(), 64L * c.sendBlocks(), "send queue");
     compare(pair, c.record(), d.record(), 8, "doorbell records");
-    compareRegister(pair);
+    check(c.registerSize() == d.registerSize(), "size of the registers");
+    compare(pair, c.register(), d.register(), 2L * c.registerSize(), "register");
     QueueMemory.OfQueuePair cFar = inC.farMemory[pair];
     QueueMemory.OfQueuePair dFar = direct.farMemory[pair];
     if (pair == SHARED) {
@@ -521,24 +594,21 @@ final class Differential {
     }
   }
 
-  /**
-   * The register has the start of the last entry that the record covers. Several queue pairs share
-   * a register, and libmlx5 writes to two of its halves in turn.
-   */
-  private void compareRegister(int pair) {
-    QueueMemory.OfQueuePair memory = direct.nearMemory[pair];
-    int record = Integer.reverseBytes(Memory.getInt(memory.record() + 4));
-    long raw = Memory.getLong(memory.register());
-    long register = Long.reverseBytes(raw);
-    if ((int) register >>> 8 != direct.near[pair].number() || record == 0) {
-      return;
+  /** Returns the contents of both halves of a register. */
+  private static long[] register(QueueMemory.OfQueuePair memory) {
+    long[] contents = new long[2 * memory.registerSize() / Long.BYTES];
+    for (int i = 0; i < contents.length; i++) {
+      contents[i] = Memory.getLong(memory.register() + (long) i * Long.BYTES);
     }
-    int units = (int) register & 0x3f;
-    int start = (int) (register >>> 40) & 0xffff;
-    check(((start + (units + 3) / 4) & 0xffff) == record, "register and record: " + start);
-    long entry = memory.sends() + 64L * (start & (memory.sendBlocks() - 1));
-    check(raw == Memory.getLong(entry), "register and entry");
-    count("registers");
+    return contents;
+  }
+
+  private static int differences(long[] before, long[] after) {
+    int count = 0;
+    for (int i = 0; i < before.length; i++) {
+      count += before[i] == after[i] ? 0 : 1;
+    }
+    return count;
   }
 
   private void compare(int pair, long c, long d, long size, String what) {

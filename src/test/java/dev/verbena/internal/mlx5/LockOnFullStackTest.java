@@ -10,7 +10,6 @@ import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_send_wr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.ForkedJvm;
-import java.lang.reflect.Field;
 import org.junit.jupiter.api.Test;
 
 /** A full stack of a thread that posts: the StackOverflowError is thrown before it has the lock. */
@@ -52,12 +51,17 @@ class LockOnFullStackTest {
     private final Mlx5SendQueue sends =
         new Mlx5SendQueue(
             1,
-            new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, ENTRIES, 1, 0),
+            new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, ENTRIES, 1, 0, true),
             false,
             memory.address(2048),
             ENTRIES,
             memory.address(8),
-            memory.address(768),
+            new DoorbellRegister(
+                memory.address(3072),
+                64,
+                DoorbellRegister.Copied.ALL,
+                memory.address(2048),
+                ENTRIES),
             null);
     private int overflows;
 
@@ -131,18 +135,10 @@ class LockOnFullStackTest {
       }
     }
 
-    private static void requireUnlocked(int round, Object queue)
-        throws ReflectiveOperationException {
-      Object lock = field(queue, "lock");
-      if ((int) field(lock, "held") != 0) {
+    private static void requireUnlocked(int round, Object queue) {
+      if (LockOf.isHeld(queue)) {
         throw new AssertionError("round " + round + ": a lock of " + queue + " stays locked");
       }
-    }
-
-    private static Object field(Object owner, String name) throws ReflectiveOperationException {
-      Field field = owner.getClass().getDeclaredField(name);
-      field.setAccessible(true);
-      return field.get(owner);
     }
   }
 }

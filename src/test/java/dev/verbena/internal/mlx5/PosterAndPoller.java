@@ -48,12 +48,13 @@ final class PosterAndPoller {
     Mlx5SendQueue queue =
         new Mlx5SendQueue(
             1,
-            new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, ENTRIES, 1, 0),
+            new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, ENTRIES, 1, 0, true),
             false,
             run.entries,
             ENTRIES,
             run.record,
-            run.memory.address(768),
+            new DoorbellRegister(
+                run.memory.address(3072), 64, DoorbellRegister.Copied.ALL, run.entries, ENTRIES),
             null);
     run.run(
         ibv_send_wr.wr_id$offset(),

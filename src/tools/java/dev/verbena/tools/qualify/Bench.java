@@ -20,6 +20,7 @@ import dev.verbena.verbs.Port;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairBuilder;
+import dev.verbena.verbs.QueuePairSession;
 import dev.verbena.verbs.QueuePairSetup;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.ReceiveQueue;
@@ -27,6 +28,7 @@ import dev.verbena.verbs.SendList;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.function.BooleanSupplier;
 
 /** What a trial uses: a device, opened, with memory, and two queue pairs of it that it connects. */
 final class Bench implements AutoCloseable {
@@ -128,6 +130,13 @@ final class Bench implements AutoCloseable {
     return connected(builder(type).create(), peerBuilder(type).create());
   }
 
+  /** Returns two queue pairs of type RC. */
+  Pair pair(QueuePairCapacity capacity) {
+    return connected(
+        builder(QueuePairType.RC).capacity(capacity).create(),
+        peerBuilder(QueuePairType.RC).capacity(capacity).create());
+  }
+
   Pair connected(QueuePair queuePair, QueuePair peer) {
     connect(queuePair, peer);
     return new Pair(queuePair, peer);
@@ -194,15 +203,26 @@ final class Bench implements AutoCloseable {
 
   /** Waits for one completion, which must have this status, and is valid until the next one. */
   Completions completion(CompletionQueue queue, CompletionStatus expected) {
+    await(() -> queue.poll(one) != 0);
+    require(one.status(0) == expected, "status " + one.status(0) + " in place of " + expected);
+    return one;
+  }
+
+  /** Goes to the next completion of a session, which must be a success. */
+  QueuePairSession success(QueuePairSession session) {
+    await(session::next);
+    require(session.isSuccess(), "status " + session.status() + " in place of SUCCESS");
+    return session;
+  }
+
+  private static void await(BooleanSupplier isPolled) {
     long start = System.nanoTime();
-    while (queue.poll(one) == 0) {
+    while (!isPolled.getAsBoolean()) {
       if (System.nanoTime() - start > LIMIT.toNanos()) {
         throw new DifferenceException("no completion within " + LIMIT.toSeconds() + " s");
       }
       Thread.onSpinWait();
     }
-    require(one.status(0) == expected, "status " + one.status(0) + " in place of " + expected);
-    return one;
   }
 
   /**

@@ -118,21 +118,16 @@ public final class DataPathTimes {
     return rows;
   }
 
-  private static Map<String, Object> row(String name, String language, long[] times) {
+  /** Returns a row of a report; sorts the nanoseconds of its samples. */
+  static Map<String, Object> row(String name, String language, long[] times) {
     Arrays.sort(times);
     int n = times.length;
-    return row(name, language, n, times[n / 2], times[n * 99 / 100]);
-  }
-
-  /** Returns a row of a report. */
-  public static Map<String, Object> row(
-      String name, String language, int samples, long median, long p99) {
     Map<String, Object> row = new LinkedHashMap<>();
     row.put("row", name);
     row.put("language", language);
-    row.put("samples", samples);
-    row.put("p50_ns", median);
-    row.put("p99_ns", p99);
+    row.put("samples", n);
+    row.put("p50_ns", times[n / 2]);
+    row.put("p99_ns", times[n * 99 / 100]);
     return row;
   }
 }

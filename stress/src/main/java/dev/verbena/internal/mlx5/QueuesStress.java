@@ -34,7 +34,7 @@ final class QueuesStress {
   private static final Block MEMORY = new Block(1024);
 
   private static final long RECORD = MEMORY.address(0);
-  private static final long REGISTER = MEMORY.address(64);
+  private static final long REGISTER = MEMORY.address(768);
   private static final long BAD_REQUEST = MEMORY.address(128);
   private static final long REQUEST = MEMORY.address(256);
   private static final long ENTRIES = MEMORY.address(512);
@@ -266,14 +266,15 @@ final class QueuesStress {
     }
   }
 
+  /** Two threads that own a lock in turn, until it is shared. */
   @JCStressTest
   @State
-  @Outcome(id = "128", expect = ACCEPTABLE, desc = "One thread at a time had the lock.")
+  @Outcome(id = "48", expect = ACCEPTABLE, desc = "One thread at a time had the lock.")
   @Outcome(expect = FORBIDDEN, desc = "Two threads had the lock at the same time.")
   public static class Locked {
-    private static final int TIMES = 64;
+    private static final int TIMES = 24;
 
-    private final SpinLock lock = new SpinLock();
+    private final QueueLock lock = new QueueLock();
     private int count;
 
     @Actor
@@ -300,15 +301,51 @@ final class QueuesStress {
     }
   }
 
+  /** The owner of a lock, and a thread that has it now and then. */
+  @JCStressTest
+  @State
+  @Outcome(id = "68", expect = ACCEPTABLE, desc = "One thread at a time had the lock.")
+  @Outcome(expect = FORBIDDEN, desc = "Two threads had the lock at the same time.")
+  public static class LockedOnce {
+    private static final int TIMES = 64;
+    private static final int TIMES_OF_OTHER = 4;
+
+    private final QueueLock lock = new QueueLock();
+    private int count;
+
+    @Actor
+    public void owner() {
+      for (int i = 0; i < TIMES; i++) {
+        lock.lock();
+        count++;
+        lock.unlock();
+      }
+    }
+
+    @Actor
+    public void other() {
+      for (int i = 0; i < TIMES_OF_OTHER; i++) {
+        lock.lockOnce();
+        count++;
+        lock.unlockOnce();
+      }
+    }
+
+    @Arbiter
+    public void count(I_Result result) {
+      result.r1 = count;
+    }
+  }
+
   private static Mlx5SendQueue sendQueue() {
     return new Mlx5SendQueue(
         1,
-        new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, 1, 1, 0),
+        new DirectQueues.Shape(rdma_h.IBV_QPT_RC(), true, 1, 1, 0, true),
         false,
         ENTRIES,
         1,
         RECORD,
-        REGISTER,
+        new DoorbellRegister(REGISTER, STRIDE, DoorbellRegister.Copied.ALL, ENTRIES, 1),
         null);
   }
 
