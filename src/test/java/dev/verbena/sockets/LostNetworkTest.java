@@ -22,10 +22,15 @@ import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 
 /**
  * A network that loses every packet for a while. Soft-RoCE retries without end, with the retry
  * count of 7 that rsockets set: a connection goes on when the network works again.
+ *
+ * <p>The queueing discipline is there from the beginning of a test to its end: if one is added or
+ * deleted while a packet is sent, Soft-RoCE flushes the queue pair.
  */
 @Needs({CM, KERNEL})
 class LostNetworkTest {
@@ -43,12 +48,22 @@ class LostNetworkTest {
     }
   }
 
+  @BeforeEach
+  void addFaults() throws Exception {
+    network("add", "netem", "loss", "0%");
+  }
+
+  @AfterEach
+  void deleteFaults() throws Exception {
+    network("del");
+  }
+
   private static void withoutNetwork(Action action) throws Exception {
-    network("add", "netem", "loss", "100%");
+    network("change", "netem", "loss", "100%");
     try {
       action.run();
     } finally {
-      network("del");
+      network("change", "netem", "loss", "0%");
     }
   }
 
