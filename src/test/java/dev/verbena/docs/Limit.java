@@ -76,7 +76,7 @@ enum Limit {
     }
   },
 
-  LINES_OF_THE_COMMAND_LINE(10_100, 100) {
+  LINES_OF_THE_COMMAND_LINE(10_500, 100) {
     @Override
     Map<String, Integer> sizes(Project project) {
       return Map.of("all", project.lines(SourceFile::isTools));

@@ -7,6 +7,7 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.tools.command.BothEnds;
+import dev.verbena.tools.command.Cli;
 import java.io.PrintWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -28,7 +29,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "apm",
     header = "Automatic path migration: the example of the RDMA programming manual.",
-    description = "Without -s: client. -a is optional for the server.")
+    description = "Without -s: client. -a is optional for the server.",
+    footerHeading = Cli.EXAMPLES,
+    footer = "  programs apm --both-ends -c 20 -m 1")
 final class Apm implements Callable<Integer> {
   private static final Duration RESOLUTION = Duration.ofSeconds(2);
   private static final int PAUSE = 500;

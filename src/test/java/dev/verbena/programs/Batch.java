@@ -1,5 +1,6 @@
 package dev.verbena.programs;
 
+import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.Link;
 import dev.verbena.tools.command.PairOptions;
 import dev.verbena.tools.command.Tracing;
@@ -20,7 +21,9 @@ import picocli.CommandLine.Spec;
     description = {
       "The second write has the immediate data 0x1234, which the peer receives in a completion;",
       "the first one generates no completion at the peer."
-    })
+    },
+    footerHeading = Cli.EXAMPLES,
+    footer = "  programs batch --device udp:127.0.0.1")
 final class Batch implements Callable<Integer> {
   private static final int SIZE = 4096;
   private static final int HALF = SIZE / 2;

@@ -146,15 +146,11 @@ class BothEndsTest {
     List<String> lines =
         runByTcp("perf bw -n 64 -w 16 --sizes 64:1024:4 -e -b").out().lines().toList();
     assertEquals(
-        List.of(
-            "send, both directions", "bytes  count  MiB/s", "64     64", "256    64", "1024   64"),
-        List.of(
-            lines.get(0),
-            lines.get(1).substring(0, 19),
-            lines.get(2).substring(0, 9),
-            lines.get(3).substring(0, 9),
-            lines.get(4).substring(0, 9)),
-        "" + lines);
+        List.of("send, both directions, MiB/s", "bytes count", "64 64", "256 64", "1024 64"),
+        lines.stream()
+            .map(line -> line.strip().replaceAll(" +", " "))
+            .map(line -> line.replaceFirst("^(\\w+ \\w+) [^ ]+ [^ ]+$", "$1"))
+            .toList());
   }
 
   @Test

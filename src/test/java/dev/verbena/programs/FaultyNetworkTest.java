@@ -273,7 +273,7 @@ class FaultyNetworkTest {
    * killed.
    */
   private static Stream<String> withoutProgress(String err) {
-    return err.lines().filter(line -> !line.matches("\\d+ of \\d+ \\(\\d+ %\\)"));
+    return err.lines().filter(line -> !line.matches(".*: \\d+ of \\d+ \\(\\d+ %\\)"));
   }
 
   @DeviceTest

@@ -11,6 +11,7 @@ import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.EventType;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.tools.command.BothEnds;
+import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.Failure;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
@@ -33,7 +34,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "mc",
     header = "Multicast with RDMA CM: the example of the RDMA programming manual.",
-    description = "Without -s: receive.")
+    description = "Without -s: receive.",
+    footerHeading = Cli.EXAMPLES,
+    footer = "  programs mc --both-ends -m 239.1.2.3")
 final class Mc implements Callable<Integer> {
   private static final Duration RESOLUTION = Duration.ofSeconds(2);
 

@@ -39,7 +39,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "mckey",
     header = "Multicast over RDMA CM; the peer may be rdma-core's mckey.",
-    description = "Without -s: receive.")
+    description = "Without -s: receive.",
+    footerHeading = Cli.EXAMPLES,
+    footer = "  programs mckey --both-ends -m 239.1.2.3")
 final class Mckey implements Callable<Integer> {
   private static final Duration RESOLUTION = Duration.ofSeconds(2);
 

@@ -5,6 +5,7 @@ import dev.verbena.packet.PacketBuffers;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.packet.PacketPortBuilder;
 import dev.verbena.tools.command.BothEnds;
+import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.Failure;
 import dev.verbena.tools.command.PortOptions;
 import dev.verbena.tools.command.Tracing;
@@ -29,7 +30,9 @@ import picocli.CommandLine.Spec;
       "Packets that match the rule are delivered to this program only, unless the rule is a"
           + " sniffer.",
       "Requires a device that supports raw packets, and CAP_NET_RAW."
-    })
+    },
+    footerHeading = Cli.EXAMPLES,
+    footer = "  programs packets receive -d mlx5_0 --rule sniffer -n 100")
 final class PacketReceive implements Callable<Integer>, ReceiveHandler {
   private static final long SECOND = 1_000_000_000;
 

@@ -5,6 +5,7 @@ import dev.verbena.packet.PacketBuffers;
 import dev.verbena.packet.PacketPort;
 import dev.verbena.packet.PacketPortBuilder;
 import dev.verbena.tools.command.BothEnds;
+import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.Failure;
 import dev.verbena.tools.command.PortOptions;
 import dev.verbena.verbs.SendList;
@@ -25,7 +26,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "send",
     header = "Send raw packets: UDP over IPv4, numbered.",
-    description = "Requires a device that supports raw packets, and CAP_NET_RAW.")
+    description = "Requires a device that supports raw packets, and CAP_NET_RAW.",
+    footerHeading = Cli.EXAMPLES,
+    footer = "  programs packets send --both-ends --dmac 02:00:00:00:00:0a -n 20")
 final class PacketSend implements Callable<Integer> {
   private static final Duration PATIENCE = Duration.ofSeconds(10);
 

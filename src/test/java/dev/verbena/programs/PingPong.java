@@ -2,6 +2,7 @@ package dev.verbena.programs;
 
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.tools.command.BothEnds;
+import dev.verbena.tools.command.Cli;
 import dev.verbena.verbs.Context;
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
@@ -20,7 +21,13 @@ import picocli.CommandLine.Spec;
     header =
         "Ping-pong of messages; the peer may be ibv_rc_, ibv_uc_, ibv_ud_,"
             + " ibv_srq_ or ibv_xsrq_pingpong.",
-    description = "Without HOST: start a server and wait for connection.")
+    description = "Without HOST: start a server and wait for connection.",
+    footerHeading = Cli.EXAMPLES,
+    footer = {
+      "  programs pingpong --both-ends --xrc",
+      "  programs pingpong --ud --device udp:127.0.0.2         # server",
+      "  programs pingpong --ud --device udp:127.0.0.1 127.0.0.2"
+    })
 final class PingPong implements Callable<Integer> {
   @Spec private CommandSpec spec;
 

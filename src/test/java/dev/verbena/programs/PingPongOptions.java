@@ -1,5 +1,6 @@
 package dev.verbena.programs;
 
+import static dev.verbena.tools.command.Failure.require;
 import static dev.verbena.tools.command.Failure.usage;
 
 import dev.verbena.address.Mtu;
@@ -111,19 +112,13 @@ final class PingPongOptions {
 
   /** Throws for invalid combinations of options. */
   void check() {
-    require("--size", size(), 1);
-    require("--iters", iterations, 1);
-    require("--rx-depth", depth, 2);
+    require(command, "--size", size(), 1, Long.MAX_VALUE);
+    require(command, "--iters", iterations, 1, Long.MAX_VALUE);
+    require(command, "--rx-depth", depth, 2, Long.MAX_VALUE);
     if (isShared() && (number < 1 || number >= SHARED_LINES || number > depth)) {
       throw usage(
           command,
           "num-qp must be 1 to %d, and not more than rx-depth".formatted(SHARED_LINES - 1));
-    }
-  }
-
-  private void require(String option, int value, int least) {
-    if (value < least) {
-      throw usage(command, "%s must be %d or more: %d".formatted(option, least, value));
     }
   }
 

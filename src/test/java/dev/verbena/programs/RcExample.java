@@ -49,7 +49,13 @@ import picocli.CommandLine.Spec;
     header = "Send, RDMA read and RDMA write between two hosts: the manual's RDMA_RC_example.",
     description = "Without HOST: start a server and wait for connection.",
     exitCodeOnInvalidInput = Cli.FAILED,
-    exitCodeList = {" 0:done", " 1:failure, also for wrong usage or a missing device"})
+    exitCodeList = {" 0:done", " 1:failure, also for wrong usage or a missing device"},
+    footerHeading = Cli.EXAMPLES,
+    footer = {
+      "  programs rc-example --both-ends",
+      "  programs rc-example --device udp:127.0.0.2            # server",
+      "  programs rc-example --device udp:127.0.0.1 127.0.0.2"
+    })
 final class RcExample implements Callable<Integer> {
   private static final String SENT = "SEND operation      ";
   private static final String READ = "RDMA read operation ";

@@ -3,6 +3,8 @@ package dev.verbena.programs;
 import static dev.verbena.tools.command.Failure.usage;
 
 import dev.verbena.sockets.RdmaSelectorProvider;
+import dev.verbena.tools.command.Cli;
+import dev.verbena.tools.command.UdpDevice;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.InetAddress;
@@ -12,6 +14,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -23,9 +26,18 @@ import picocli.CommandLine.Spec;
     header = "Copies a file over rsockets; the peer may be rdma-core's rcopy.",
     description =
         "Without parameters it is the server, which writes each file that a client sends, under the"
-            + " name that the client chooses.")
+            + " name that the client chooses.",
+    footerHeading = Cli.EXAMPLES,
+    footer = {
+      "  programs rcopy --device udp:127.0.0.2 -b 127.0.0.2    # server",
+      "  programs rcopy --device udp:127.0.0.1 FILE 127.0.0.2:COPY"
+    })
 final class Rcopy implements Callable<Integer> {
   @Spec private CommandSpec spec;
+
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private UdpDevice device;
 
   @Parameters(index = "0", arity = "0..1", paramLabel = "SOURCE", description = "The file.")
   private Path source;

@@ -2,6 +2,7 @@ package dev.verbena.programs;
 
 import dev.verbena.sockets.RdmaSocketChannel;
 import dev.verbena.sockets.RdmaSocketOptions;
+import dev.verbena.tools.command.Cli;
 import java.io.IOException;
 import java.nio.channels.NetworkChannel;
 import java.nio.channels.SocketChannel;
@@ -15,7 +16,12 @@ import picocli.CommandLine.Option;
     name = "riostream",
     header =
         "Measures writes into the peer's memory over rsockets; the peer may be rdma-core's"
-            + " riostream.")
+            + " riostream.",
+    footerHeading = Cli.EXAMPLES,
+    footer = {
+      "  programs riostream --device udp:127.0.0.2 -b 127.0.0.2 -S 64  # server",
+      "  programs riostream --device udp:127.0.0.1 -s 127.0.0.2 -S 64"
+    })
 final class Riostream extends StreamProgram {
   @Option(
       names = "-T",

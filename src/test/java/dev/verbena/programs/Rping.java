@@ -30,7 +30,13 @@ import picocli.CommandLine.Spec;
 /** RDMA reads and writes over RDMA CM; the peer may be rdma-core's rping. */
 @Command(
     name = "rping",
-    header = "Pings by RDMA read and write over RDMA CM; the peer may be rdma-core's rping.")
+    header = "Pings by RDMA read and write over RDMA CM; the peer may be rdma-core's rping.",
+    footerHeading = Cli.EXAMPLES,
+    footer = {
+      "  programs rping --both-ends -v",
+      "  programs rping -s --device udp:127.0.0.2              # server",
+      "  programs rping -c -C 10 -a 127.0.0.2 --device udp:127.0.0.1"
+    })
 final class Rping implements Callable<Integer> {
   /**
    * The minimum size in rping: its text with the largest number; the maximum is less than 64 KiB.

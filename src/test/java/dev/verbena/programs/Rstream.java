@@ -1,5 +1,6 @@
 package dev.verbena.programs;
 
+import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.Failure;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -15,7 +16,12 @@ import picocli.CommandLine.Option;
 /** Streams over rsockets; the peer may be rdma-core's rstream. */
 @Command(
     name = "rstream",
-    header = "Measures streams over rsockets; the peer may be rdma-core's rstream.")
+    header = "Measures streams over rsockets; the peer may be rdma-core's rstream.",
+    footerHeading = Cli.EXAMPLES,
+    footer = {
+      "  programs rstream --device udp:127.0.0.2 -b 127.0.0.2 -S 64  # server",
+      "  programs rstream --device udp:127.0.0.1 -s 127.0.0.2 -S 64"
+    })
 final class Rstream extends StreamProgram {
   @Option(
       names = "-k",

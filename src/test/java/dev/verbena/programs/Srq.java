@@ -6,6 +6,7 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.tools.command.BothEnds;
+import dev.verbena.tools.command.Cli;
 import dev.verbena.verbs.Completions;
 import java.io.PrintWriter;
 import java.net.InetSocketAddress;
@@ -21,7 +22,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "srq",
     header = "Shared receive queue: the example of the RDMA programming manual.",
-    description = "Without -s: client. Both ends require the server's address.")
+    description = "Without -s: client. Both ends require the server's address.",
+    footerHeading = Cli.EXAMPLES,
+    footer = "  programs srq --both-ends")
 final class Srq implements Callable<Integer> {
   private static final Duration RESOLUTION = Duration.ofSeconds(2);
 

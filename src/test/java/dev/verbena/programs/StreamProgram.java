@@ -4,6 +4,7 @@ import static dev.verbena.tools.command.Failure.usage;
 
 import dev.verbena.sockets.RdmaSelectorProvider;
 import dev.verbena.sockets.RdmaSocketOptions;
+import dev.verbena.tools.command.UdpDevice;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.InetAddress;
@@ -16,6 +17,7 @@ import java.nio.channels.spi.SelectorProvider;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -26,6 +28,10 @@ abstract class StreamProgram implements Callable<Integer> {
   private static final int DEFAULT_BUFFER = 1 << 19;
 
   @Spec private CommandSpec spec;
+
+  @Mixin
+  @SuppressWarnings("UnusedVariable") // Required by picocli.
+  private UdpDevice device;
 
   @Option(
       names = "-s",

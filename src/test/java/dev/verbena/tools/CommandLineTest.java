@@ -119,9 +119,29 @@ class CommandLineTest {
     assertTrue(lines.size() == 2 || run.err().contains("missing command"), run.err());
   }
 
-  @Test
-  void errorNamesOptionAndValue() {
-    assertEquals("--iters must be 1 or more: -5", firstLine(Run.of("pingpong", "-n", "-5").err()));
+  @ParameterizedTest
+  @CsvSource({
+    "pingpong -n -5, --iters must be 1 or more: -5",
+    "demo -n 0, --iters must be 1 or more: 0",
+    "events -n 0, --count must be 1 or more: 0",
+    "events -t 0, --timeout must be 1 or more: 0",
+    "top -n 0, --count must be 1 or more: 0",
+    "top -i 0, --interval must be 1 or more: 0",
+    "top -r -1, --rows must be 0 or more: -1",
+    "perf lat -n 0, --iters must be 1 to 1000000000: 0",
+    "perf lat -w -1, --warm-up must be 0 to 1000000000: -1",
+    "perf lat -s 0, --size must be 1 to 1073741824: 0",
+    "perf lat --sizes 64:1, '--sizes must rise, to at most 1073741824: 64:1'",
+    "perf lat --both-ends -n 0, --iters must be 1 to 1000000000: 0",
+    "perf bw -q 65, --qp must be 1 to 64: 65",
+    "perf bw -q 64 -n 20000000, --iters must be 1 to 15625000: 20000000",
+    "perf shadow -n 0, --iters must be 1 to 10000000: 0",
+    "pingpong --timeout 0, --timeout must be 1 to 1000000: 0",
+    "qualify --serve -p 65536, --port must be 1 to 65535: 65536",
+    "rping -s -p 0, -p must be 1 to 65535: 0"
+  })
+  void errorNamesOptionAndValue(String line, String error) {
+    assertEquals(error, firstLine(Run.of(line.split(" ")).err()));
   }
 
   @ParameterizedTest
@@ -143,9 +163,10 @@ class CommandLineTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"doctor", "devinfo", "events", "top", "sniff", "rstream", "rcopy"})
+  @ValueSource(
+      strings = {"doctor", "devinfo", "events", "top", "sniff", "rstream", "rcopy", "perf shadow"})
   void traceIsNoOptionWhereItHasNoEffect(String command) {
-    assertFalse(Run.of(command, "--help").out().contains("--trace"));
+    assertFalse(Run.of((command + " --help").split(" ")).out().contains("--trace"));
   }
 
   @ParameterizedTest
@@ -203,6 +224,7 @@ class CommandLineTest {
   @ValueSource(
       strings = {
         "devinfo",
+        "top",
         "batch",
         "packets receive --rule sniffer",
         "packets send --dmac 02:00:00:00:00:0a",

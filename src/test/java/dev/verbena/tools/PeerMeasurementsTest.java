@@ -57,9 +57,12 @@ class PeerMeasurementsTest extends QualifyFixture {
 
   @Test
   void bothEndsMeasureAllOperations() throws Exception {
-    var _ =
+    Run run =
         Run.of("qualify", "--both-ends", "--quick", "-p", Ports.free(), "--output", "" + report())
             .succeeded();
+    assertTrue(run.out().matches("(?s).*\nWith a peer\\S* .*\\d+ of \\d+ measured, .*"), run.out());
+    assertTrue(
+        run.err().contains(": bandwidth of send, 1 B, depth 128, queue pairs: 1"), run.err());
     List<?> rows = rows(read(), "peer");
     List<Object> bad = new ArrayList<>(rows);
     bad.removeIf(

@@ -113,7 +113,7 @@ class PerfProgramTest {
         "-o", operation, "-n", "30", "-w", "10", "--json", "--chart", chart.toString()
       };
       assertLatency(overTcp("lat", task).out(), operation);
-      assertTrue(points(chart) >= 999, "a point for each tenth of a percent");
+      assertTrue(points(chart) > 30, "a point for each percentile");
     }
   }
 

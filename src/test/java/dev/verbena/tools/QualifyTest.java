@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.LoggedMessages;
 import dev.verbena.testing.Ports;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Run;
@@ -21,6 +22,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.logging.Level;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -31,9 +33,11 @@ class QualifyTest extends QualifyFixture {
 
   @Test
   void allCapabilitiesThatASoftwareDeviceAnnouncesWork() throws Exception {
-    try (SoftNetwork network = network()) {
+    try (SoftNetwork network = network();
+        LoggedMessages warnings = new LoggedMessages("dev.verbena", Level.WARNING, _ -> true)) {
       Run run = run(network).succeeded();
       assertTrue(run.out().contains("It stores:"), run.out());
+      assertEquals(List.of(), warnings.all(), "of errors that trials cause");
     }
     Map<?, ?> report = read();
     assertEquals(true, report.get("complete"));

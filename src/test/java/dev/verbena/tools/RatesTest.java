@@ -20,7 +20,7 @@ class RatesTest {
     now += 400L * MILLISECOND;
     rates.at(250);
     assertEquals(500, rates.perSecond());
-    assertEquals(500 * 4096, rates.bytesPerSecond());
+    assertEquals(500 * 4096, new PerfRate(4096, rates).bytesPerSecond());
   }
 
   @Test
@@ -32,7 +32,7 @@ class RatesTest {
     rates.at(5);
     now += 100L * MILLISECOND;
     rates.at(6);
-    List<double[]> points = rates.chart("title").lines().getFirst().points();
+    List<double[]> points = rates.points();
     assertEquals(2, points.size());
     assertArrayEquals(new double[] {0.05, 100}, points.get(0), 1e-9);
     assertArrayEquals(new double[] {0.15, 10}, points.get(1), 1e-9);

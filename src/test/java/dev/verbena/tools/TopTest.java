@@ -47,6 +47,10 @@ class TopTest {
   }
 
   private Run top(Top.Resources resources, String... options) {
+    return run(resources, options).succeeded();
+  }
+
+  private Run run(Top.Resources resources, String... options) {
     IFactory factory =
         new IFactory() {
           @Override
@@ -56,7 +60,7 @@ class TopTest {
                 : CommandLine.defaultFactory().create(type);
           }
         };
-    return Run.with(factory, Words.of("top", "-n", "1", options)).succeeded();
+    return Run.with(factory, Words.of("top", "-n", "1", options));
   }
 
   private void file(String name, String text) throws IOException {
@@ -81,10 +85,16 @@ class TopTest {
   private static final RdmaResource NONE = new RdmaResource(List.of(), "");
 
   @Test
-  void hostWithoutDevicesSaysSo() {
-    Run text = top();
-    assertTrue(text.out().endsWith("\nno RDMA device in /sys/class/infiniband\n\n"), text.out());
-    assertTrue(top("--json").out().contains("\"ports\": []"));
+  void hostWithoutDevicesSaysWhatToDo() {
+    Run run = run(kind -> NONE);
+    assertEquals(3, run.status());
+    assertEquals("", run.out());
+    assertEquals(1, run.err().lines().count(), run.err());
+    assertTrue(
+        run.err()
+            .startsWith(
+                "verbena top: no RDMA device in /sys/class/infiniband: see verbena doctor."),
+        run.err());
   }
 
   @Test

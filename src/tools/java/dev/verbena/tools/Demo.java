@@ -1,6 +1,8 @@
 package dev.verbena.tools;
 
 import dev.verbena.soft.SoftNetwork;
+import dev.verbena.tools.command.Cli;
+import dev.verbena.tools.command.Failure;
 import dev.verbena.tools.command.Link;
 import dev.verbena.tools.command.PairOptions;
 import dev.verbena.tools.command.Tracing;
@@ -39,7 +41,9 @@ import picocli.CommandLine.Spec;
     description = {
       "Uses the host's RDMA device; without one, two software devices in this process, which"
           + " require only the JDK."
-    })
+    },
+    footerHeading = Cli.EXAMPLES,
+    footer = {"  verbena demo", "  verbena demo --device udp:127.0.0.1", "  verbena demo --lab"})
 final class Demo implements Callable<Integer> {
   private static final String LAB_DEVICE = "rxa";
   private static final String LAB_PEER_DEVICE = "rxb";
@@ -79,6 +83,7 @@ final class Demo implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException, InterruptedException {
+    Failure.require(spec, "--iters", iterations, 1, Integer.MAX_VALUE);
     out = spec.commandLine().getOut();
     if (lab) {
       return runInLab();

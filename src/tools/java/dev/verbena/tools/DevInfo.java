@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.HostDevices;
 import dev.verbena.tools.command.UdpDevice;
 import dev.verbena.tools.output.Json;
@@ -19,7 +20,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "devinfo",
     header = "Show devices, their ports and GIDs, and their capabilities.",
-    description = "Names are those of ibv_devinfo -v; the GID table is that of show_gids.")
+    description = "Names are those of ibv_devinfo -v; the GID table is that of show_gids.",
+    footerHeading = Cli.EXAMPLES,
+    footer = {"  verbena devinfo -d mlx5_0", "  verbena devinfo --device udp:127.0.0.1 --json"})
 final class DevInfo implements Callable<Integer> {
   @Spec private CommandSpec spec;
 

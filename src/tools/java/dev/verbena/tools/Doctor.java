@@ -20,7 +20,9 @@ import picocli.CommandLine.Spec;
 /** Checks the requirements of RDMA. */
 @Command(
     name = "doctor",
-    header = "Check the requirements of RDMA on this host, and show remedies.")
+    header = "Check the requirements of RDMA on this host, and show remedies.",
+    footerHeading = Cli.EXAMPLES,
+    footer = "  verbena doctor --device udp:127.0.0.1 --json")
 final class Doctor implements Callable<Integer> {
   private static final Map<Verdict, String> STYLES =
       Map.of(Verdict.OK, "green", Verdict.NOTE, "yellow", Verdict.PROBLEM, "red,bold");

@@ -1,5 +1,7 @@
 package dev.verbena.tools;
 
+import dev.verbena.tools.command.Cli;
+import dev.verbena.tools.command.Failure;
 import dev.verbena.tools.command.HostDevices;
 import dev.verbena.tools.command.UdpDevice;
 import dev.verbena.verbs.AsyncEvent;
@@ -20,7 +22,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "events",
     header = "Print the asynchronous events of a device and its ports.",
-    description = "Ends with ^C, or as given by the options.")
+    description = "Ends with ^C, or as given by the options.",
+    footerHeading = Cli.EXAMPLES,
+    footer = "  verbena events -d mlx5_0 -n 1 -t 60")
 final class Events implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
@@ -44,6 +48,8 @@ final class Events implements Callable<Integer> {
 
   @Override
   public Integer call() throws InterruptedException {
+    Failure.require(spec, "--count", count, 1, Long.MAX_VALUE);
+    Failure.require(spec, "--timeout", seconds, 1, Long.MAX_VALUE);
     PrintWriter out = spec.commandLine().getOut();
     try (Context context = HostDevices.orFirst(name).open()) {
       out.println("watching " + context.device());

@@ -422,7 +422,14 @@ final class PeerMeasurements {
       int size = sizes(operation).stream().filter(s -> s >= SMALL).findFirst().orElseThrow();
       Long nanos = medians.get(operation).get(size);
       if (nanos == null) {
-        continue; // The measurement that failed has a row.
+        Map<String, Object> row = row(RC, "latency", single(operation, size, PROBES, false));
+        row.put("rate", "unknown");
+        attempt(
+            row,
+            () -> {
+              throw new ImpossibleException("the latency, which determines the rate, is unknown");
+            });
+        continue;
       }
       double perSecond = SHARE * 1e9 / (nanos * (operation == Operation.SEND ? 2 : 1));
       int n = iterations(1e9 / perSecond);
@@ -458,17 +465,19 @@ final class PeerMeasurements {
       throws IOException, InterruptedException {
     if (failures >= MAX_FAILURES || System.nanoTime() > deadline) {
       row.put(
-          "result", failures >= MAX_FAILURES ? "not measured: earlier failures" : "no time left");
+          "result", failures >= MAX_FAILURES ? "not measured: earlier failures" : Report.NO_TIME);
       return false;
     }
     progress.accept(
-        "%s, %s: %s of %s, %s"
+        "%s, %s: %s of %s, %s B, depth %s, queue pairs: %s"
             .formatted(
                 row.get("transport"),
                 row.get("program"),
                 row.get("measured"),
                 row.get("operation"),
-                row.get("size")));
+                row.get("size"),
+                row.get("depth"),
+                row.get("queue_pairs")));
     try {
       filling.run();
       failures = 0;
@@ -491,13 +500,17 @@ final class PeerMeasurements {
   private static Histogram rally(PerfEnd connected, Pace pace)
       throws IOException, InterruptedException {
     try (PerfEnd end = connected) {
-      return new PerfRally(end).measure(pace, _ -> {}).get(end.task().size());
+      List<Histogram> all = new ArrayList<>();
+      new PerfRally(end).measure(pace, Progress.none(), (times, _) -> all.add(times));
+      return all.getFirst();
     }
   }
 
   private static PerfRate stream(PerfEnd connected) throws IOException, InterruptedException {
     try (PerfEnd end = connected) {
-      return new PerfStream(end).measure(_ -> {}).getFirst();
+      List<PerfRate> rates = new ArrayList<>();
+      new PerfStream(end).measure(Progress.none(), rates::add);
+      return rates.getFirst();
     }
   }
 

@@ -1,11 +1,11 @@
 package dev.verbena.tools;
 
 import dev.verbena.tools.PerfTask.Operation;
+import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.Failure;
+import dev.verbena.tools.command.Signals;
 import java.io.IOException;
-import java.util.Map;
 import java.util.concurrent.Callable;
-import org.HdrHistogram.Histogram;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -22,6 +22,13 @@ import picocli.CommandLine.Spec;
           + " it. For write: half the time of a round trip, where each end polls its memory, as"
           + " ib_write_lat; with --events until the completion. For the others: the time"
           + " until the completion, as ib_read_lat and ib_atomic_lat."
+    },
+    footerHeading = Cli.EXAMPLES,
+    footer = {
+      "  verbena perf lat --both-ends --chart latency.svg",
+      "  verbena perf lat --device udp:127.0.0.2               # server",
+      "  verbena perf lat --device udp:127.0.0.1 -o read --sizes 1:4096:4 127.0.0.2",
+      "  verbena perf lat -d mlx5_0 --rate 20000 HOST"
     })
 final class PerfLatency implements Callable<Integer> {
   private static final int SIZE = 64;
@@ -59,17 +66,24 @@ final class PerfLatency implements Callable<Integer> {
       throw Failure.usage(spec, "--completion is for write: add -o write");
     }
     boolean polls = options.operation() == Operation.WRITE && !completion;
-    return options.run(() -> measure(options.task(SIZE, 1, 1, false, polls)));
+    PerfTask task = options.task(SIZE, 1, 1, false, polls);
+    return options.run(() -> measure(task));
   }
 
   private int measure(PerfTask task) throws IOException, InterruptedException {
-    try (PerfOutput output = options.output();
+    String operation = operation(task);
+    try (PerfOutput output = new PerfOutput(options, task, operation, "us");
         PerfEnd end = options.visit(task)) {
-      Progress progress =
-          new Progress(
-              spec.commandLine().getErr(), task.total() * task.sizes().size(), System::nanoTime);
-      Map<Integer, Histogram> times = new PerfRally(end).measure(pace, progress::at);
-      output.latency(operation(task), times);
+      Signals.interrupt();
+      output.measures(end);
+      output.put("measured", "latency");
+      output.put("operation", operation);
+      Progress progress = new Progress(spec.commandLine().getErr(), System::nanoTime);
+      new PerfRally(end)
+          .measure(
+              pace,
+              progress,
+              (times, size) -> output.add(Histograms.result(times, size, operation)));
       if (pace.isMissed()) {
         spec.commandLine()
             .getErr()

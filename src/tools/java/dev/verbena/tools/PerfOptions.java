@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import static dev.verbena.tools.command.Failure.require;
 import static dev.verbena.tools.command.Failure.usage;
 
 import dev.verbena.tools.PerfOutput.Form;
@@ -9,6 +10,7 @@ import dev.verbena.tools.command.Link;
 import dev.verbena.tools.command.Peer;
 import dev.verbena.tools.command.PeerTimeout;
 import java.io.IOException;
+import java.io.PrintWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
@@ -28,6 +30,9 @@ import picocli.CommandLine.Spec.Target;
  * none of them.
  */
 final class PerfOptions {
+  /** Of operations, which a batch may round up. */
+  private static final int MAX_NUMBER = 1_000_000_000;
+
   private static final Pattern RANGE = Pattern.compile("(\\d+):(\\d+)(?::(\\d+))?");
 
   @Spec(Target.MIXEE)
@@ -141,7 +146,7 @@ final class PerfOptions {
   }
 
   @Option(names = "--chart", paramLabel = "FILE", description = "Write a chart, as SVG.")
-  private Path chart;
+  private @Nullable Path chart;
 
   @Parameters(arity = "0..1", paramLabel = "HOST", description = "The server to connect to.")
   private String host;
@@ -170,9 +175,17 @@ final class PerfOptions {
     return 0;
   }
 
-  /** Opens the output of a measurement, and the file of its chart. */
-  PerfOutput output() throws IOException {
-    return new PerfOutput(command.commandLine().getOut(), form, chart);
+  PrintWriter out() {
+    return command.commandLine().getOut();
+  }
+
+  Form form() {
+    return form;
+  }
+
+  /** Returns the file of the chart; null if there is none. */
+  @Nullable Path chart() {
+    return chart;
   }
 
   /** Waits for a client, which sends the task. */
@@ -231,6 +244,17 @@ final class PerfOptions {
     if (sweep != null && (atomic || size != null)) {
       throw usage(
           command, atomic ? "atomics have 8 bytes: omit the sizes" : "either -s or --sizes");
+    }
+    require(command, "--iters", iterations, 1, MAX_NUMBER / queuePairs);
+    require(command, "--warm-up", warmUp, 0, MAX_NUMBER / queuePairs);
+    if (size != null) {
+      require(command, "--size", size, 1, PerfTask.MAX_SIZE);
+    }
+    if (sweep != null && (sweep.from() > sweep.to() || sweep.to() > PerfTask.MAX_SIZE)) {
+      throw usage(
+          command,
+          "--sizes must rise, to at most %d: %d:%d"
+              .formatted(PerfTask.MAX_SIZE, sweep.from(), sweep.to()));
     }
     int largest = sweep != null ? sweep.to() : size != null ? size : usualSize;
     largest = atomic ? Long.BYTES : largest;

@@ -3,7 +3,6 @@ package dev.verbena.tools;
 import dev.verbena.tools.output.Chart;
 import dev.verbena.tools.output.Chart.Line;
 import dev.verbena.tools.output.Json;
-import dev.verbena.tools.output.Table;
 import dev.verbena.tools.output.Units;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -12,19 +11,19 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.time.LocalDate;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
-import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes what was measured: text, JSON or comma-separated values, and a chart, whose file is opened
- * before the measurement.
+ * Writes what was measured of each size: rows of text or comma-separated values as the size ends;
+ * at the end JSON and a chart, whose file is opened before the measurement.
  */
 final class PerfOutput implements AutoCloseable {
   /** The form of the result. */
@@ -39,12 +38,27 @@ final class PerfOutput implements AutoCloseable {
 
   private final PrintWriter out;
   private final Form form;
+  private final PerfTask task;
+  private final String title;
+  private final String unit;
   private final @Nullable Writer chart;
+  private final Map<String, Object> tree = new LinkedHashMap<>();
+  private final List<PerfResult> results = new ArrayList<>();
+  private String device = "";
 
-  PerfOutput(PrintWriter out, Form form, @Nullable Path chart) throws IOException {
-    this.out = out;
-    this.form = form;
-    this.chart = chart == null ? null : open(chart);
+  /**
+   * Opens the output of a measurement.
+   *
+   * @param title what is measured
+   * @param unit the unit of charts
+   */
+  PerfOutput(PerfOptions options, PerfTask task, String title, String unit) throws IOException {
+    this.out = options.out();
+    this.form = options.form();
+    this.task = task;
+    this.title = title;
+    this.unit = unit;
+    this.chart = options.chart() == null ? null : open(options.chart());
   }
 
   private static Writer open(Path file) throws IOException {
@@ -57,194 +71,95 @@ final class PerfOutput implements AutoCloseable {
     }
   }
 
-  /** Writes times in nanoseconds, by size. */
-  void latency(String operation, Map<Integer, Histogram> bySize) throws IOException {
-    switch (form) {
-      case JSON -> out.println(Json.of(latencyTree(operation, bySize)));
-      case CSV -> latencyValues(operation, bySize);
-      case TEXT -> latencyText(operation, bySize);
-    }
-    if (bySize.size() == 1) {
-      int size = bySize.keySet().iterator().next();
-      draw(Histograms.chart(bySize.get(size), title(operation, size)));
-    } else {
-      draw(
-          Chart.bySize(
-              operation,
-              "us",
-              List.of(
-                  line("median", bySize, 50),
-                  line("99 %", bySize, 99),
-                  line("99.9 %", bySize, 99.9))));
-    }
+  /** Sets the device that is measured, which the chart names. */
+  void measures(PerfEnd end) {
+    device = end.link().device();
   }
 
-  private static String title(String operation, int size) {
-    return operation + ", " + Units.bytes(size);
+  /** Adds a value of JSON that is the same for all sizes. */
+  void put(String name, Object value) {
+    tree.put(name, value);
   }
 
-  private static Line line(String name, Map<Integer, Histogram> bySize, double percentile) {
-    List<double[]> points = new ArrayList<>();
-    bySize.forEach(
-        (size, times) ->
-            points.add(new double[] {size, times.getValueAtPercentile(percentile) / 1000.0}));
-    return new Line(name, points);
-  }
-
-  private static Map<String, Object> latencyTree(String operation, Map<Integer, Histogram> bySize) {
-    List<Map<String, Object>> sizes = new ArrayList<>();
-    bySize.forEach(
-        (size, times) -> {
-          Map<String, Object> tree = new LinkedHashMap<>();
-          tree.put("size", size);
-          tree.put("latency", Histograms.tree(times));
-          sizes.add(tree);
-        });
-    return tree("latency", operation, sizes);
-  }
-
-  /** Returns the result of one size, or that of several as a list. */
-  private static Map<String, Object> tree(
-      String measured, String operation, List<Map<String, Object>> sizes) {
-    Map<String, Object> tree = new LinkedHashMap<>();
-    tree.put("measured", measured);
-    tree.put("operation", operation);
-    if (sizes.size() == 1) {
-      tree.putAll(sizes.getFirst());
-    } else {
-      tree.put("sizes", sizes);
-    }
-    return tree;
-  }
-
-  private void latencyValues(String operation, Map<Integer, Histogram> bySize) {
-    out.println("operation,bytes,count,min_ns,p50_ns,p90_ns,p99_ns,p99.9_ns,p99.99_ns,max_ns");
-    bySize.forEach(
-        (size, times) ->
-            out.println(
-                Stream.concat(
-                        Stream.of(operation.replace(",", ""), size, times.getTotalCount()),
-                        Histograms.values(times).values().stream())
-                    .map(Object::toString)
-                    .collect(Collectors.joining(","))));
-  }
-
-  private void latencyText(String operation, Map<Integer, Histogram> bySize) {
-    if (bySize.size() == 1) {
-      bySize.forEach(
-          (size, times) -> {
-            out.println(title(operation, size) + ", " + times.getTotalCount() + " times:");
-            Histograms.draw(times, "us").forEach(out::println);
-          });
-      return;
-    }
-    out.println(operation + ", microseconds");
-    Table table = new Table(List.of("bytes", "count", "min", "p50", "p90", "p99", "p99.9", "max"));
-    bySize.forEach(
-        (size, times) -> {
-          Map<String, Long> values = Histograms.values(times);
-          values.remove("p99.99");
-          List<String> cells = new ArrayList<>(List.of("" + size, "" + times.getTotalCount()));
-          values.values().forEach(nanos -> cells.add(micros(nanos)));
-          table.row(cells);
-        });
-    table.print(out);
-  }
-
-  private static String micros(long nanos) {
-    return String.format(Locale.ROOT, "%.2f", nanos / 1000.0);
-  }
-
-  /** Writes bandwidths, one for each size. */
-  void bandwidth(PerfTask task, List<PerfRate> rates) throws IOException {
-    String operation = task.operation().toString();
-    switch (form) {
-      case JSON -> out.println(Json.of(bandwidthTree(task, rates)));
-      case CSV -> {
-        out.println(
-            "operation,bytes,count,queue_pairs,directions,mib_per_second,messages_per_second");
-        rates.forEach(rate -> out.println(values(task, rate)));
+  /** Adds the result of a size, all of which was measured or a part. */
+  void add(PerfResult result) {
+    boolean isFirst = results.isEmpty();
+    results.add(result);
+    if (form == Form.CSV) {
+      if (isFirst) {
+        out.println(String.join(",", result.values().keySet()));
       }
-      case TEXT -> bandwidthText(describe(task), rates);
-    }
-    if (rates.size() == 1) {
-      draw(rates.getFirst().chart());
-    } else {
-      List<double[]> points =
-          rates.stream()
-              .map(rate -> new double[] {rate.size(), rate.mebibytesPerSecond()})
-              .toList();
-      draw(Chart.bySize(operation, "MiB/s", List.of(new Line("", points))));
+      out.println(
+          result.values().values().stream().map(Object::toString).collect(Collectors.joining(",")));
+    } else if (form == Form.TEXT && task.sizes().size() > 1) {
+      if (isFirst) {
+        out.println(title + ", " + unit);
+        row(result.cells().keySet());
+      }
+      row(result.cells().values());
+    } else if (form == Form.TEXT) {
+      String planned = isComplete(result) ? "" : " of " + planned();
+      out.println(title(result) + ", " + result.count() + planned + " times:" + result.text());
     }
   }
 
-  private static String describe(PerfTask task) {
-    PerfPlan plan = task.plan();
-    return task.operation()
-        + (plan.queuePairs() > 1 ? ", " + plan.queuePairs() + " queue pairs" : "")
-        + (plan.bidirectional() ? ", both directions" : "");
+  private void row(Collection<String> cells) {
+    out.println(cells.stream().map("%9s"::formatted).collect(Collectors.joining(" ")));
   }
 
-  private static Map<String, Object> bandwidthTree(PerfTask task, List<PerfRate> rates) {
-    Map<String, Object> tree =
-        tree(
-            "bandwidth",
-            task.operation().toString(),
-            rates.stream().map(PerfRate::tree).collect(Collectors.toList()));
-    tree.put("queue_pairs", task.plan().queuePairs());
-    tree.put("directions", task.plan().bidirectional() ? 2 : 1);
-    return tree;
+  private String title(PerfResult result) {
+    return title + ", " + Units.bytes(result.size());
   }
 
-  private static String values(PerfTask task, PerfRate rate) {
-    return String.format(
-        Locale.ROOT,
-        "%s,%d,%d,%d,%d,%.3f,%.1f",
-        task.operation(),
-        rate.size(),
-        rate.count(),
-        task.plan().queuePairs(),
-        task.plan().bidirectional() ? 2 : 1,
-        rate.mebibytesPerSecond(),
-        rate.messagesPerSecond());
+  private int planned() {
+    return task.iterations() * task.plan().queuePairs();
   }
 
-  private void bandwidthText(String what, List<PerfRate> rates) {
-    if (rates.size() == 1) {
-      PerfRate rate = rates.getFirst();
-      out.printf(
-          Locale.ROOT,
-          "%s, %s, %d times: %.1f MiB/s, %.0f messages/s%n",
-          what,
-          Units.bytes(rate.size()),
-          rate.count(),
-          rate.mebibytesPerSecond(),
-          rate.messagesPerSecond());
-      return;
-    }
-    out.println(what);
-    Table table = new Table(List.of("bytes", "count", "MiB/s", "messages/s"));
-    for (PerfRate rate : rates) {
-      table.row(
-          List.of(
-              "" + rate.size(),
-              "" + rate.count(),
-              String.format(Locale.ROOT, "%.2f", rate.mebibytesPerSecond()),
-              String.format(Locale.ROOT, "%.0f", rate.messagesPerSecond())));
-    }
-    table.print(out);
-  }
-
-  private void draw(Chart drawn) throws IOException {
-    if (chart != null) {
-      chart.write(drawn.svg());
-    }
+  private boolean isComplete(PerfResult result) {
+    return result.count() >= planned();
   }
 
   @Override
   public void close() throws IOException {
-    if (chart != null) {
-      chart.close();
+    try (Writer file = chart) {
+      if (!results.isEmpty() && form == Form.JSON) {
+        out.println(Json.of(tree()));
+      }
+      if (!results.isEmpty() && file != null) {
+        file.write(chart().svg());
+      }
     }
+  }
+
+  /** Returns the result of one size, or that of several as a list. */
+  private Map<String, Object> tree() {
+    boolean isOne = task.sizes().size() == 1;
+    put(
+        "complete",
+        results.size() == task.sizes().size() && results.stream().allMatch(this::isComplete));
+    if (isOne) {
+      tree.putAll(results.getFirst().tree());
+    } else {
+      put("sizes", results.stream().map(PerfResult::tree).toList());
+    }
+    return tree;
+  }
+
+  private Chart chart() {
+    long samples = results.stream().mapToLong(PerfResult::count).sum();
+    String note = "%s, %s, %d samples".formatted(device, LocalDate.now(ZoneOffset.UTC), samples);
+    if (results.size() == 1) {
+      return results.getFirst().chart().with(title(results.getFirst()), note);
+    }
+    List<Line> lines = new ArrayList<>();
+    for (String name : results.getFirst().points().keySet()) {
+      lines.add(
+          new Line(
+              name,
+              results.stream()
+                  .map(result -> new double[] {result.size(), result.points().get(name)})
+                  .toList()));
+    }
+    return Chart.bySize(unit, lines).with(title, note + " of " + results.size() + " sizes");
   }
 }

@@ -61,6 +61,10 @@ record PerfPlan(
     return new PerfPlan(Math.max(size, 1), 2, 1, false, false, false, false, Link.DEPTH);
   }
 
+  int directions() {
+    return bidirectional ? 2 : 1;
+  }
+
   /** Returns the number of requests of one post. */
   int batch() {
     return Math.min(depth, Link.BATCH);

@@ -1,11 +1,10 @@
 package dev.verbena.tools;
 
+import dev.verbena.tools.output.Units;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
-import java.util.LinkedHashMap;
-import java.util.Map;
-import java.util.function.IntConsumer;
+import java.util.function.ObjIntConsumer;
 import org.HdrHistogram.Histogram;
 
 /**
@@ -32,7 +31,7 @@ final class PerfRally {
       if (!task.plan().polled()) {
         end.link().take(1);
       }
-      int left = task.total() * task.sizes().size();
+      long left = (long) task.total() * task.sizes().size();
       for (int size : task.sizes()) {
         Answer answer = task.plan().polled() ? answerWrites(size) : answerSends(size);
         for (int i = 0; i < task.total(); i++) {
@@ -74,17 +73,22 @@ final class PerfRally {
    * Measures.
    *
    * @param pace when operations begin
-   * @param progress is told how many operations have completed
-   * @return the times in nanoseconds, by size
+   * @param measured is given the times in nanoseconds of each size, when it has ended: also those
+   *     before a failure or an interrupt
    */
-  Map<Integer, Histogram> measure(Pace pace, IntConsumer progress)
+  void measure(Pace pace, Progress progress, ObjIntConsumer<Histogram> measured)
       throws IOException, InterruptedException {
-    Map<Integer, Histogram> bySize = new LinkedHashMap<>();
     for (int size : task.sizes()) {
-      bySize.put(size, measure(size, pace, progress));
+      Histogram times = new Histogram(3);
+      try {
+        measure(size, pace, progress, times);
+      } finally {
+        if (times.getTotalCount() > 0) {
+          measured.accept(times, size);
+        }
+      }
     }
     end.leave();
-    return bySize;
   }
 
   /** Whether the time is that of half a round trip: at a fixed rate it contains a delay, too. */
@@ -92,8 +96,9 @@ final class PerfRally {
     return task.isAnswered() && !pace.isFixed();
   }
 
-  private Histogram measure(int size, Pace pace, IntConsumer progress) throws InterruptedException {
-    Histogram times = new Histogram(3);
+  private void measure(int size, Pace pace, Progress progress, Histogram times)
+      throws InterruptedException {
+    progress.begin(Units.bytes(size), task.warmUp(), task.iterations());
     Timed operation = task.plan().polled() ? writes(size) : requests(size);
     int parts = isHalved(task, pace) ? 2 : 1;
     for (int i = 0; i < task.total(); i++) {
@@ -107,9 +112,11 @@ final class PerfRally {
       }
       completed++;
       end.completed(completed);
-      progress.accept(completed);
+      progress.at(i + 1);
+      if (Thread.interrupted()) {
+        throw new InterruptedException();
+      }
     }
-    return times;
   }
 
   /** Performs an operation, and returns the time at which it ended. */

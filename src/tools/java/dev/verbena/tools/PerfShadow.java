@@ -1,8 +1,8 @@
 package dev.verbena.tools;
 
+import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.DeviceOptions;
 import dev.verbena.tools.command.Failure;
-import dev.verbena.tools.command.Tracing;
 import dev.verbena.tools.qualify.ShadowExchange;
 import java.io.PrintWriter;
 import java.util.List;
@@ -24,7 +24,9 @@ import picocli.CommandLine.Spec;
           + " as lists of five requests, one request per post, and by sessions. Compares"
           + " completions and memory after each round, and prints the times of both. Fails at the"
           + " first difference."
-    })
+    },
+    footerHeading = Cli.EXAMPLES,
+    footer = "  verbena perf shadow -d mlx5_0 -n 1000000")
 final class PerfShadow implements Callable<Integer> {
   /** The time of each is kept. */
   private static final int MAX_ROUNDS = 10_000_000;
@@ -32,10 +34,6 @@ final class PerfShadow implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
   @Mixin private DeviceOptions device;
-
-  @Mixin
-  @SuppressWarnings("UnusedVariable") // Required by picocli.
-  private Tracing tracing;
 
   @Option(
       names = {"-n", "--iters"},
@@ -51,10 +49,7 @@ final class PerfShadow implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    if (rounds < 1 || rounds > MAX_ROUNDS) {
-      throw Failure.usage(
-          spec, "the number of rounds must be from 1 to " + MAX_ROUNDS + ", not " + rounds);
-    }
+    Failure.require(spec, "--iters", rounds, 1, MAX_ROUNDS);
     List<Map<String, Object>> rows =
         ShadowExchange.run(device.checkedDevice(), device.port(), device.gidIndex(), rounds, seed);
     PrintWriter out = spec.commandLine().getOut();

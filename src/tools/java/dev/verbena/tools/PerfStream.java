@@ -3,8 +3,8 @@ package dev.verbena.tools;
 import dev.verbena.tools.PerfTask.Operation;
 import dev.verbena.tools.output.Units;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 
 /** Transfers of an end, of all sizes of its task, in one or both directions. */
@@ -23,7 +23,7 @@ final class PerfStream {
   void serve() throws IOException, InterruptedException {
     if (task.plan().bidirectional()) {
       // The client leaves when it has read the last time, perhaps before the server has read its.
-      var _ = transferAll(_ -> {}, task.sizes().size() - 1);
+      transferAll(Progress.none(), task.sizes().size() - 1, _ -> {});
     } else if (task.operation() == Operation.SEND) {
       transfer.receive(task.sizes().size());
     }
@@ -33,12 +33,13 @@ final class PerfStream {
   /**
    * Measures.
    *
-   * @param progress is told how many operations have completed
+   * @param measured is given the rate of each size, when it has ended: also that until a failure or
+   *     an interrupt
    */
-  List<PerfRate> measure(IntConsumer progress) throws IOException, InterruptedException {
-    List<PerfRate> rates = transferAll(progress, task.sizes().size());
+  void measure(Progress progress, Consumer<PerfRate> measured)
+      throws IOException, InterruptedException {
+    transferAll(progress, task.sizes().size(), measured);
     end.leave();
-    return rates;
   }
 
   /**
@@ -46,41 +47,47 @@ final class PerfStream {
    *
    * @param awaited for how many sizes to wait for the end of the peer's transfer, if it has one
    */
-  private List<PerfRate> transferAll(IntConsumer progress, int awaited)
+  private void transferAll(Progress progress, int awaited, Consumer<PerfRate> measured)
       throws IOException, InterruptedException {
-    List<PerfRate> rates = new ArrayList<>();
     List<Integer> sizes = task.sizes();
     for (int i = 0; i < sizes.size(); i++) {
-      rates.add(transfer(sizes.get(i), i, progress, i < awaited));
+      measured.accept(transfer(sizes.get(i), i, progress, i < awaited, measured));
     }
-    return rates;
   }
 
-  private PerfRate transfer(int size, int index, IntConsumer progress, boolean awaitsPeer)
+  private PerfRate transfer(
+      int size, int index, Progress progress, boolean awaitsPeer, Consumer<PerfRate> measured)
       throws IOException, InterruptedException {
-    send(size, task.warmUp(), progress);
+    int queuePairs = task.plan().queuePairs();
+    int warmUp = task.warmUp() * queuePairs;
+    progress.begin(Units.bytes(size), warmUp, task.iterations() * queuePairs);
+    send(size, task.warmUp(), progress::at);
     long start = System.nanoTime();
     Rates rates = new Rates(size, System::nanoTime);
-    send(
-        size,
-        task.iterations(),
-        done -> {
-          rates.at(done);
-          progress.accept(done);
-        });
-    end.took(index, Math.max(1, System.nanoTime() - start));
-    String title = task.operation() + ", " + Units.bytes(size);
-    int count = task.iterations() * task.plan().queuePairs();
-    double perSecond = rates.perSecond();
-    if (task.plan().bidirectional()) {
-      if (task.operation() == Operation.SEND) {
-        transfer.receive(index + 1);
+    try {
+      send(
+          size,
+          task.iterations(),
+          done -> {
+            rates.at(done);
+            progress.at(warmUp + done);
+          });
+    } catch (InterruptedException | RuntimeException e) {
+      if (rates.done() > 0
+          && !task.plan().bidirectional()) { // Otherwise a sum, of which half is known.
+        measured.accept(new PerfRate(size, rates));
       }
-      if (awaitsPeer) {
-        perSecond += count / (transfer.durationOfPeer(index) / 1e9);
-      }
+      throw e;
     }
-    return new PerfRate(size, count, perSecond, rates.chart(title));
+    end.took(index, Math.max(1, System.nanoTime() - start));
+    PerfRate rate = new PerfRate(size, rates);
+    if (!task.plan().bidirectional()) {
+      return rate;
+    }
+    if (task.operation() == Operation.SEND) {
+      transfer.receive(index + 1);
+    }
+    return awaitsPeer ? rate.plus(rates.done() / (transfer.durationOfPeer(index) / 1e9)) : rate;
   }
 
   private void send(int size, int iterations, IntConsumer progress) throws InterruptedException {

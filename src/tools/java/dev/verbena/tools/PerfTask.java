@@ -20,7 +20,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfP
   /** The size in bytes: four numbers and the plan. */
   static final int SIZE = 4 * Integer.BYTES + PerfPlan.SIZE;
 
-  private static final int MAX_SIZE = 1 << 30;
+  static final int MAX_SIZE = 1 << 30;
 
   /** The operation of a request. */
   enum Operation {

@@ -62,6 +62,9 @@ final class PerfTransfer {
       }
       poll(Link.BATCH);
       completed.accept((int) (sent - before));
+      if (Thread.interrupted()) {
+        throw new InterruptedException();
+      }
     }
   }
 

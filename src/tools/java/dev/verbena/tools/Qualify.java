@@ -45,6 +45,13 @@ import picocli.CommandLine.Spec;
       "Ten minutes at most, two with --quick. Sends nothing to anyone but the peer. The report is"
           + " written after each step: Ctrl-C leaves what is known.",
       "With a peer: run verbena qualify --serve there first, on a port that is open to this host."
+    },
+    footerHeading = Cli.EXAMPLES,
+    footer = {
+      "  verbena qualify --both-ends --quick",
+      "  verbena qualify -d mlx5_0 --serve                     # peer",
+      "  verbena qualify -d mlx5_0 --peer HOST",
+      "  verbena qualify --verify report.json"
     })
 final class Qualify implements Callable<Integer> {
   private static final int SAMPLES = 5000;
@@ -177,6 +184,7 @@ final class Qualify implements Callable<Integer> {
       report.notRun("peer", "no --peer was given");
     }
     report.end();
+    out.print(report.measurements());
     out.println("Done: " + report.findings() + " findings. Read " + folder.resolve("report.md"));
     out.println("To send it: see docs/tested.md. It is " + folder.resolve("issue.txt"));
     return 0;

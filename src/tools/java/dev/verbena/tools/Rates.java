@@ -1,6 +1,5 @@
 package dev.verbena.tools;
 
-import dev.verbena.tools.output.Chart;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
@@ -42,11 +41,12 @@ final class Rates {
     return done / ((end - start) / 1e9);
   }
 
-  double bytesPerSecond() {
-    return perSecond() * size;
+  int done() {
+    return done;
   }
 
-  Chart chart(String title) {
-    return Chart.of(title, "seconds", "MiB/s", points);
+  /** Returns the MiB/s of slices of the time, which ended after so many seconds. */
+  List<double[]> points() {
+    return points;
   }
 }

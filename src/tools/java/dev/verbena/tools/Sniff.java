@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import dev.verbena.soft.CaptureFile;
+import dev.verbena.tools.command.Cli;
 import java.io.BufferedInputStream;
 import java.io.FileInputStream;
 import java.io.IOException;
@@ -20,7 +21,9 @@ import picocli.CommandLine.Spec;
       "Reads the format of libpcap: tcpdump -i NAME -w FILE udp port 4791, or live: tcpdump -i NAME"
           + " -U -w - udp port 4791 | verbena sniff -",
       "Requires no device."
-    })
+    },
+    footerHeading = Cli.EXAMPLES,
+    footer = "  verbena sniff roce.pcap")
 final class Sniff implements Callable<Integer> {
   private static final String STANDARD_INPUT = "-";
 

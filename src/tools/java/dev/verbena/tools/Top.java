@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.Failure;
 import dev.verbena.tools.output.Json;
 import java.io.PrintWriter;
@@ -22,7 +23,9 @@ import picocli.CommandLine.Spec;
       "Opens no device: reads /sys/class/infiniband, and runs rdma resource show (package"
           + " iproute2).",
       "Ends with ^C, or as given by the options."
-    })
+    },
+    footerHeading = Cli.EXAMPLES,
+    footer = "  verbena top -d mlx5_0 -n 1 --json")
 final class Top implements Callable<Integer> {
   private static final String CLEAR_SCREEN = "\033[H\033[2J";
 
@@ -76,11 +79,15 @@ final class Top implements Callable<Integer> {
 
   @Override
   public Integer call() throws InterruptedException {
-    if (interval < 1) {
-      throw Failure.usage(spec, "the interval must be at least 1 second: " + interval);
-    }
-    if (rows < 0) {
-      throw Failure.usage(spec, "the number of rows must not be negative: " + rows);
+    Failure.require(spec, "--interval", interval, 1, Integer.MAX_VALUE);
+    Failure.require(spec, "--count", count, 1, Long.MAX_VALUE);
+    Failure.require(spec, "--rows", rows, 0, Integer.MAX_VALUE);
+    if (machine.names(PortCounters.DEVICES).isEmpty()) {
+      throw new UnsupportedOperationException(
+          "no RDMA device in "
+              + PortCounters.DEVICES
+              + ": see verbena doctor. A software device exists in one JVM, whose"
+              + " Context.statistics() and JFR events show its traffic");
     }
     List<PortCounters> before = ports();
     long then = System.nanoTime();
@@ -101,9 +108,6 @@ final class Top implements Callable<Integer> {
   }
 
   private RdmaResource resources(String kind) throws InterruptedException {
-    if (machine.names(PortCounters.DEVICES).isEmpty()) {
-      return new RdmaResource(List.of(), "");
-    }
     RdmaResource all = resources.show(kind);
     return new RdmaResource(
         all.objects().stream().filter(object -> isChosen(object.getOrDefault("link", ""))).toList(),

@@ -248,9 +248,9 @@ public final class Compare {
             .orElse(1);
     return new Chart(
             "Time in Java as a multiple of the time in C",
-            new Axis("requests of a batch", 1, 32, true, false),
-            // Five marks, of which one is 1.
-            new Axis("Java : C", 0, 2.5 * Math.ceil(most / 2.5), false, false),
+            "",
+            new Axis("requests of a batch", 1, 32, Axis.Scale.LOGARITHMIC),
+            new Axis("Java : C", 0, Math.ceil(most), Axis.Scale.LINEAR),
             drawn)
         .svg();
   }

@@ -14,7 +14,6 @@ class ChartTest {
   void theLineFillsTheAxes() {
     String svg =
         Chart.of(
-                "title",
                 "seconds",
                 "MiB/s",
                 List.of(new double[] {0, 0}, new double[] {5, 20}, new double[] {10, 10}))
@@ -22,7 +21,8 @@ class ChartTest {
     assertTrue(svg.startsWith("<svg ") && svg.endsWith("</svg>\n"), svg);
     // Up is less: 330 is zero, 70 the top; from left to right 70 to 685.
     assertTrue(svg.contains("points=\"70.0,330.0 377.5,70.0 685.0,200.0\""), svg);
-    assertTrue(svg.contains(">0.00</text>") && svg.contains(">20</text>"), svg);
+    assertTrue(
+        svg.contains(">0</text>") && svg.contains(">5</text>") && svg.contains(">20</text>"), svg);
     assertTrue(svg.contains(">seconds</text>") && svg.contains(">MiB/s</text>"), svg);
   }
 
@@ -32,12 +32,40 @@ class ChartTest {
 
   @Test
   void valuesThatSpanDecadesHaveALogarithmicAxis() {
-    Axis axis = axis(3.8, 40_108);
-    assertTrue(axis.logarithmic());
-    assertEquals(List.of(1.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0), axis.marks());
-    assertEquals(0.2, axis.fraction(10), 1e-9);
-    assertFalse(axis(3.8, 379).logarithmic());
-    assertFalse(axis(0, 379).logarithmic());
+    assertEquals(List.of("2", "5", "10", "20", "50", "100", "200", "500"), labels(axis(3.8, 401)));
+    assertEquals(0.5, axis(1, 100).fraction(10), 1e-9);
+    assertEquals(
+        List.of("10", "100", "1000", "10000", "100000", "1000000"), labels(axis(3.8, 900_000)));
+    assertEquals(Axis.Scale.LINEAR, axis(3.8, 379).scale());
+    assertEquals(Axis.Scale.LINEAR, axis(0, 379).scale());
+  }
+
+  private static List<String> labels(Axis axis) {
+    return axis.marks().stream().map(axis::label).toList();
+  }
+
+  @Test
+  void marksOfALinearAxisAreDecimal() {
+    assertEquals(List.of("0", "100", "200", "300", "400"), labels(axis(3.8, 379)));
+    assertEquals(List.of("0", "0.5", "1", "1.5", "2"), labels(axis(1.9)));
+    assertEquals(List.of("0", "0.02", "0.04", "0.06", "0.08", "0.1"), labels(axis(0.1)));
+    assertEquals(400, axis(3.8, 379).to());
+  }
+
+  @Test
+  void axisOfPercentilesHasNines() {
+    Axis axis = Axis.ofPercentiles(5000);
+    assertEquals(List.of("0", "90", "99", "99.9", "99.99"), labels(axis));
+    assertEquals(0.25, axis.fraction(90), 1e-9);
+    assertEquals(0.75, axis.fraction(99.9), 1e-9);
+    assertEquals(1, axis.fraction(100));
+    assertEquals(List.of("0", "90"), labels(Axis.ofPercentiles(1)));
+  }
+
+  @Test
+  void theNoteStandsBelowTheTitle() {
+    String svg = Chart.of("x", "y", List.of()).with("title", "mlx5_0, 7 samples").svg();
+    assertTrue(svg.indexOf(">title<") < svg.indexOf(">mlx5_0, 7 samples<"), svg);
   }
 
   @Test
@@ -52,20 +80,20 @@ class ChartTest {
   @Test
   void linesHaveNames() {
     Chart.Line line = new Chart.Line("99 %", List.of(new double[] {1, 1}, new double[] {64, 2}));
-    String svg = Chart.bySize("title", "us", List.of(line, line)).svg();
+    String svg = Chart.bySize("us", List.of(line, line)).svg();
     assertEquals(2, svg.split("<polyline", -1).length - 1);
     assertTrue(svg.contains(">99 %</text>"), svg);
   }
 
   @Test
   void textIsEscaped() {
-    String svg = Chart.of("a<b & c", "x", "y", List.of()).svg();
+    String svg = Chart.of("a<b & c", "y", List.of()).svg();
     assertTrue(svg.contains(">a&lt;b &amp; c</text>"), svg);
   }
 
   @Test
   void chartWithoutPointsHasNoLine() {
-    String svg = Chart.of("title", "x", "y", List.of()).svg();
+    String svg = Chart.of("x", "y", List.of()).svg();
     assertTrue(svg.contains("points=\"\""), svg);
     assertFalse(svg.contains("NaN"), svg);
   }

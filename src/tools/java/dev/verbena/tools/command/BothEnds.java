@@ -122,6 +122,7 @@ public final class BothEnds {
     int status = ready.get() ? run(root, out, err, client) : 0;
     if (status != 0) {
       thread.interrupt();
+      boolean _ = Thread.interrupted(); // If that ended the client, the server still is to end.
     }
     thread.join();
     return status != 0 ? status : serving.get();

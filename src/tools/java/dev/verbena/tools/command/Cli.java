@@ -29,9 +29,13 @@ import picocli.CommandLine.Spec;
       " 0:done",
       " 1:failure, or the doctor found a problem",
       " 2:wrong usage",
-      " 3:a requirement is missing on this host: see verbena doctor"
+      " 3:a requirement is missing on this host: see verbena doctor",
+      " 130, 143:ended by SIGINT (Ctrl-C), by SIGTERM"
     })
 public abstract class Cli implements Runnable {
+  /** The heading of the examples of a command, each of which a test runs or says why not. */
+  public static final String EXAMPLES = "%nExamples:%n";
+
   /** The exit status of a failure. */
   public static final int FAILED = 1;
 
@@ -68,7 +72,7 @@ public abstract class Cli implements Runnable {
   protected final void runAndExit(String... args) {
     PrintWriter out = new PrintWriter(System.out, true, System.out.charset());
     PrintWriter err = new PrintWriter(System.err, true, System.err.charset());
-    System.exit(run(CommandLine.defaultFactory(), out, err, args));
+    System.exit(Signals.run(() -> run(CommandLine.defaultFactory(), out, err, args)));
   }
 
   /** Runs a command with a factory of its options, and returns its exit status. */
@@ -145,6 +149,9 @@ public abstract class Cli implements Runnable {
 
   /** Returns the message of an error, in one line. */
   public static String message(Exception e) {
+    if (e instanceof InterruptedException) {
+      return "interrupted";
+    }
     return e.getMessage() == null || isSurprise(e) ? e.toString() : e.getMessage();
   }
 
@@ -156,6 +163,7 @@ public abstract class Cli implements Runnable {
         || e instanceof IllegalArgumentException
         || e instanceof UnsupportedOperationException
         || e instanceof IllegalCallerException
+        || e instanceof InterruptedException
         || e instanceof IOException);
   }
 

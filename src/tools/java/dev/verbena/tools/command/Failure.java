@@ -19,4 +19,12 @@ public final class Failure extends RuntimeException {
   public static ParameterException usage(CommandSpec spec, String why) {
     return new ParameterException(spec.commandLine(), why);
   }
+
+  /** Requires that the number of an option is at least, and at most, so large. */
+  public static void require(CommandSpec spec, String option, long number, long least, long most) {
+    if (number < least || number > most) {
+      String limits = most >= Integer.MAX_VALUE ? least + " or more" : least + " to " + most;
+      throw usage(spec, option + " must be " + limits + ": " + number);
+    }
+  }
 }

@@ -105,6 +105,11 @@ public final class Link implements AutoCloseable {
     this.byEvents = byEvents;
   }
 
+  /** Returns the name of the device. */
+  public String device() {
+    return domain.context().device().name();
+  }
+
   public QueuePair queuePair() {
     return queuePairs.getFirst();
   }

@@ -24,13 +24,22 @@ public final class Patience {
     return least.plusSeconds(bytes / BYTES_PER_SECOND);
   }
 
-  /** Polls until a condition holds, which a completion makes true. */
+  /**
+   * Polls until a condition holds, which a completion makes true.
+   *
+   * @throws IllegalStateException if it does not in time, or the thread is interrupted
+   */
   public static void spin(BooleanSupplier condition, Duration limit) {
     long nanos = limit.toNanos();
     long start = System.nanoTime();
     for (int spins = 1; !condition.getAsBoolean(); spins++) {
-      if (spins % 1024 == 0 && System.nanoTime() - start > nanos) {
-        throw tooLate(limit);
+      if (spins % 1024 == 0) {
+        if (System.nanoTime() - start > nanos) {
+          throw tooLate(limit);
+        }
+        if (Thread.currentThread().isInterrupted()) {
+          throw new IllegalStateException("interrupted");
+        }
       }
       Thread.onSpinWait();
     }

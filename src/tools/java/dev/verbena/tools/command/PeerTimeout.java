@@ -20,10 +20,7 @@ public final class PeerTimeout {
       paramLabel = "SECONDS",
       description = "Time within which a connected peer must answer; default: 60.")
   public void seconds(int seconds) {
-    if (seconds < 1 || seconds > MAX_SECONDS) {
-      throw Failure.usage(
-          command, "--timeout must be 1 to %d seconds: %d".formatted(MAX_SECONDS, seconds));
-    }
+    Failure.require(command, "--timeout", seconds, 1, MAX_SECONDS);
     time = Duration.ofSeconds(seconds);
   }
 

@@ -22,6 +22,7 @@ public final class UdpDevice {
   public static final String OPTION = "--device";
 
   private static final String UDP = "udp:";
+  private static final int MAX_PORT = 65_535;
 
   @Spec(Target.MIXEE)
   private CommandSpec command;
@@ -50,6 +51,11 @@ public final class UdpDevice {
     ParseResult leaf = result;
     while (leaf.hasSubcommand()) {
       leaf = leaf.subcommand();
+    }
+    for (OptionSpec port : leaf.matchedOptions()) {
+      if (port.paramLabel().equals("PORT") && port.getValue() instanceof Integer number) {
+        Failure.require(leaf.commandSpec(), port.longestName(), number, 1, MAX_PORT);
+      }
     }
     OptionSpec option = leaf.matchedOption(OPTION);
     String name = option == null ? null : option.originalStringValues().getLast();

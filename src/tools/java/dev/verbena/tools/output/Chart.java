@@ -10,14 +10,19 @@ import java.util.stream.Collectors;
  * Lines over two axes, as SVG.
  *
  * @param title the title
+ * @param note what stands below the title, such as the device; may be empty
  * @param across the horizontal axis
  * @param up the vertical axis
  * @param lines the lines
  */
-public record Chart(String title, Axis across, Axis up, List<Line> lines) {
+public record Chart(String title, String note, Axis across, Axis up, List<Line> lines) {
   private static final int WIDTH = 720;
   private static final int HEIGHT = 400;
   private static final int MARGIN = 70;
+
+  /** The width of the name of a line. */
+  private static final int NAME = 85;
+
   private static final List<String> COLORS =
       List.of("#0a6", "#c60", "#26c", "#a2a", "#666", "#b00", "#088");
 
@@ -30,16 +35,26 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
   public record Line(String name, List<double[]> points) {}
 
   /** Returns a chart of one line, with axes that fit it. */
-  public static Chart of(String title, String across, String up, List<double[]> points) {
+  public static Chart of(String across, String up, List<double[]> points) {
     List<Line> lines = List.of(new Line("", points));
     return new Chart(
-        title, Axis.of(across, numbers(lines, 0)), Axis.of(up, numbers(lines, 1)), lines);
+        "", "", Axis.of(across, numbers(lines, 0)), Axis.of(up, numbers(lines, 1)), lines);
+  }
+
+  /** Returns a chart of one line over percentiles. */
+  public static Chart byPercentile(String up, Axis across, List<double[]> points) {
+    List<Line> lines = List.of(new Line("", points));
+    return new Chart("", "", across, Axis.of(up, numbers(lines, 1)), lines);
   }
 
   /** Returns a chart of lines over sizes of messages. */
-  public static Chart bySize(String title, String up, List<Line> lines) {
+  public static Chart bySize(String up, List<Line> lines) {
     Axis sizes = Axis.ofSizes("size of a message", numbers(lines, 0));
-    return new Chart(title, sizes, Axis.of(up, numbers(lines, 1)), lines);
+    return new Chart("", "", sizes, Axis.of(up, numbers(lines, 1)), lines);
+  }
+
+  public Chart with(String otherTitle, String otherNote) {
+    return new Chart(otherTitle, otherNote, across, up, lines);
   }
 
   private static DoubleSummaryStatistics numbers(List<Line> lines, int index) {
@@ -58,6 +73,7 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
         """,
         WIDTH, HEIGHT);
     text(svg, WIDTH / 2.0, 24, "middle", title);
+    text(svg, WIDTH / 2.0, 44, "middle", note);
     text(svg, WIDTH / 2.0, HEIGHT - 12, "middle", across.name());
     text(svg, 10, MARGIN - 16, "start", up.name());
     for (double mark : up.marks()) {
@@ -66,6 +82,7 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
       text(svg, MARGIN - 8, y(mark) + 4, "end", up.label(mark));
     }
     for (double mark : across.marks()) {
+      svg.format("<path d=\"M%.1f %dV%d\" stroke=\"#ddd\"/>%n", x(mark), MARGIN, HEIGHT - MARGIN);
       text(svg, x(mark), HEIGHT - MARGIN + 20, "middle", across.label(mark));
     }
     for (int i = 0; i < lines.size(); i++) {
@@ -83,8 +100,8 @@ public record Chart(String title, Axis across, Axis up, List<Line> lines) {
         "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"%s\"/>%n",
         color, points);
     if (!line.name().isEmpty()) {
-      double top = MARGIN + 14 + 17.0 * number;
-      double left = WIDTH - MARGIN / 2.0 - 230;
+      double top = MARGIN - 10;
+      double left = MARGIN + NAME * (number + 0.5);
       svg.format(
           "<path d=\"M%.1f %.1fh18\" stroke=\"%s\" stroke-width=\"3\"/>%n", left, top - 4, color);
       text(svg, left + 24, top, "start", line.name());

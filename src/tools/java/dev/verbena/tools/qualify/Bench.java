@@ -10,6 +10,7 @@ import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.AddressHandle;
+import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.Context;
@@ -68,6 +69,7 @@ final class Bench implements AutoCloseable {
     this.gidIndex = gidIndex;
     context = device.open();
     try {
+      var _ = AsyncEvents.of(context).poll(); // No warnings of errors that trials cause.
       domain = context.allocateProtectionDomain();
       completions = queue(isDirect);
       peerCompletions = queue(isDirect);

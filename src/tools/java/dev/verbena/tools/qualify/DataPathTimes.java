@@ -20,7 +20,7 @@ public final class DataPathTimes {
   private static final int ROUNDS = 5;
 
   /** Within which the JVM compiles a loop. */
-  private static final long WARM_UP_NANOS = 1_500_000_000;
+  static final long WARM_UP_NANOS = 1_500_000_000;
 
   private final Device device;
   private final int samples;

@@ -24,7 +24,13 @@ final class Pages {
   Map<String, String> all() {
     Map<String, String> files = new LinkedHashMap<>();
     chart(files, "latency", "Median latency", "p50_ns", "us", 1000);
-    chart(files, "bandwidth", "Bandwidth, one queue pair", "mib_per_second", "MiB/s", 1);
+    chart(
+        files,
+        "bandwidth",
+        "Bandwidth, one queue pair, depth " + MOST_OUTSTANDING,
+        "mib_per_second",
+        "MiB/s",
+        1);
     files.put("report.md", markdown(files.keySet().stream().toList()));
     files.put("issue.txt", issue());
     return files;
@@ -167,6 +173,7 @@ final class Pages {
     return """
     %s, %s; firmware %s, kernel %s, rdma-core %s, JDK %s; Verbena %s, %s%s.
     %d of %d capabilities work; findings: %d; problems: %d.
+    %s\
     """
         .formatted(
             report.get("kind"),
@@ -183,7 +190,25 @@ final class Pages {
             trials.stream().filter(row -> "works".equals(row.get("verdict"))).count(),
             trials.size(),
             trials.stream().filter(Pages::isFinding).count(),
-            problems);
+            problems,
+            measurements(report));
+  }
+
+  static String measurements(Map<String, Object> report) {
+    List<String> results =
+        rows(report, "peer").stream().map(row -> String.valueOf(row.get("result"))).toList();
+    long measured = results.stream().filter(result -> result.startsWith("measured")).count();
+    long noTime = results.stream().filter(Report.NO_TIME::equals).count();
+    long others = results.size() - measured - noTime;
+    return results.isEmpty()
+        ? ""
+        : "With a peer%s: %d of %d measured%s%s.\n"
+            .formatted(
+                noTime > 0 ? ", incomplete" : "",
+                measured,
+                results.size(),
+                noTime > 0 ? ", " + noTime + " had no time left" : "",
+                others > 0 ? ", " + others + " failed or not possible" : "");
   }
 
   private String issue() {
@@ -224,6 +249,7 @@ final class Pages {
       String unit,
       int divisor) {
     Map<String, List<double[]>> points = new LinkedHashMap<>();
+    long samples = 0;
     for (Map<String, Object> row : peer(measured)) {
       boolean plain =
           "polling".equals(row.get("waits_by"))
@@ -231,6 +257,7 @@ final class Pages {
               && ((Number) row.get("queue_pairs")).intValue() == 1
               && isSweep(row);
       if (plain && row.get(value) instanceof Number number) {
+        samples += ((Number) row.get("count")).longValue();
         points
             .computeIfAbsent((String) row.get("operation"), _ -> new ArrayList<>())
             .add(
@@ -243,7 +270,9 @@ final class Pages {
     if (!points.isEmpty()) {
       List<Line> lines = new ArrayList<>();
       points.forEach((operation, line) -> lines.add(new Line(operation, line)));
-      files.put(measured + ".svg", Chart.bySize(title, unit, lines).svg());
+      Object device = map(report.get("inventory")).getOrDefault("device", "no device");
+      String note = "%s, %s, %d samples".formatted(device, report.get("date"), samples);
+      files.put(measured + ".svg", Chart.bySize(unit, lines).with(title, note).svg());
     }
   }
 }

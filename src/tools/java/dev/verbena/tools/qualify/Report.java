@@ -27,6 +27,9 @@ public final class Report {
   /** How the problem of a step begins that had no time, or whose device hangs. */
   public static final String NOT_RUN = "not run, since ";
 
+  /** The result of a measurement with a peer for which there was no time. */
+  public static final String NO_TIME = "no time left";
+
   private static final long PAUSE_NANOS = 500_000_000;
 
   private final Map<String, Object> tree = new LinkedHashMap<>();
@@ -112,6 +115,11 @@ public final class Report {
   /** Returns the number of trials with a finding. */
   public synchronized long findings() {
     return conformance.stream().filter(row -> Boolean.TRUE.equals(row.get("finding"))).count();
+  }
+
+  /** Returns how many of the planned measurements with a peer there are; empty without a peer. */
+  public synchronized String measurements() {
+    return Pages.measurements(tree);
   }
 
   /** Writes the report, unless it was written a moment ago. */

@@ -119,7 +119,7 @@ public final class ShadowExchange {
   }
 
   /**
-   * Runs rounds on both paths.
+   * Runs rounds on both paths, after some that are compared but not measured.
    *
    * @param device a device that has the direct data path
    * @param port the port of the device
@@ -135,18 +135,27 @@ public final class ShadowExchange {
         Bench ofDirect = new Bench(device, true, port, gidIndex)) {
       ShadowExchange provider = new ShadowExchange(ofProvider, false, rounds);
       ShadowExchange direct = new ShadowExchange(ofDirect, true, rounds);
+      long start = System.nanoTime();
+      for (int i = 0; System.nanoTime() - start < DataPathTimes.WARM_UP_NANOS; i++) {
+        round(provider, direct, i % rounds, seed, "warm-up, "); // Its times are overwritten.
+      }
       for (int round = 0; round < rounds; round++) {
-        String where = "round %d, %s, with seed %d".formatted(round, Form.of(round), seed);
-        // The path that is first in one round is second in the next one.
-        (round % 2 == 0 ? provider : direct).run(round, seed, where);
-        (round % 2 == 0 ? direct : provider).run(round, seed, where);
-        requireEqual(provider, direct, where);
+        round(provider, direct, round, seed, "");
       }
       return Arrays.stream(Form.values())
           .limit(rounds)
           .flatMap(form -> Stream.of(provider.row(form), direct.row(form)))
           .toList();
     }
+  }
+
+  private static void round(
+      ShadowExchange provider, ShadowExchange direct, int round, long seed, String when) {
+    String where = "%sround %d, %s, with seed %d".formatted(when, round, Form.of(round), seed);
+    // The path that is first in one round is second in the next one.
+    (round % 2 == 0 ? provider : direct).run(round, seed, where);
+    (round % 2 == 0 ? direct : provider).run(round, seed, where);
+    requireEqual(provider, direct, where);
   }
 
   private static void requireEqual(ShadowExchange provider, ShadowExchange direct, String where) {
