@@ -10,6 +10,7 @@ import dev.verbena.internal.RdmaCma;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.SocketAddresses;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.values.QueuePairCapacity;
@@ -675,6 +676,6 @@ public final class ConnectionId extends Resource {
 
   @Override
   public String toString() {
-    return "connection identifier " + name;
+    return ObjectText.of(core, "connection identifier " + name);
   }
 }

@@ -100,4 +100,9 @@ public final class ConnectionOptions {
         (rdmacm, pointer) ->
             rdmacm.rdma_set_option(pointer, level, name, value.address(), value.byteSize()));
   }
+
+  @Override
+  public String toString() {
+    return "options of " + id;
+  }
 }

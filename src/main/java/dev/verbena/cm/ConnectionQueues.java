@@ -340,4 +340,9 @@ public final class ConnectionQueues {
         queuePair().orElseThrow(() -> new IllegalStateException(id + " has no queue pair"));
     return new Transfers(open, sharedReceiveQueue().orElse(null), sendWaiter, receiveWaiter);
   }
+
+  @Override
+  public String toString() {
+    return "queues of " + id;
+  }
 }

@@ -11,6 +11,7 @@ import dev.verbena.internal.io.Readiness;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_event_channel;
 import dev.verbena.verbs.Resource;
@@ -272,6 +273,6 @@ public final class EventChannel extends Resource {
 
   @Override
   public String toString() {
-    return "RDMA CM event channel " + descriptor;
+    return ObjectText.of(core, "RDMA CM event channel " + descriptor);
   }
 }

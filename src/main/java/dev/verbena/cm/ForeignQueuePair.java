@@ -101,4 +101,9 @@ public final class ForeignQueuePair {
                 (rdmacm, pointer) -> rdmacm.rdma_get_remote_ece(pointer, ece)),
         EnhancedConnectionEstablishment::new);
   }
+
+  @Override
+  public String toString() {
+    return "foreign queue pair of " + id;
+  }
 }

@@ -110,4 +110,9 @@ public final class Multicast {
       throw new IllegalArgumentException(group + " is not a multicast address");
     }
   }
+
+  @Override
+  public String toString() {
+    return "multicast groups of " + id;
+  }
 }

@@ -337,4 +337,9 @@ public final class Transfers {
   public int awaitReceives(Completions completions, Duration timeout) throws InterruptedException {
     return receiveCompletions.poll(completions, timeout);
   }
+
+  @Override
+  public String toString() {
+    return "transfers of " + (queuePair == null ? sharedReceives : queuePair);
+  }
 }

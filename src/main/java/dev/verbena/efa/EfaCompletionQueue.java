@@ -72,4 +72,9 @@ public final class EfaCompletionQueue {
     cursor.requireAtCompletion(queue);
     return calls.efadv_wc_is_unsolicited();
   }
+
+  @Override
+  public String toString() {
+    return "EFA " + queue;
+  }
 }

@@ -3,6 +3,7 @@ package dev.verbena.flow;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Resource;
 import java.lang.foreign.Arena;
@@ -68,6 +69,6 @@ public final class FlowAction extends Resource {
 
   @Override
   public String toString() {
-    return "flow action of " + context.device();
+    return ObjectText.of(core, "flow action of " + context.device());
   }
 }

@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_counter_attach_attr;
 import dev.verbena.raw.ibv_counters_init_attr;
 import dev.verbena.raw.rdma_h;
@@ -145,6 +146,6 @@ public final class FlowCounters extends Resource {
 
   @Override
   public String toString() {
-    return "flow counters of " + context.device();
+    return ObjectText.of(core, "flow counters of " + context.device());
   }
 }

@@ -6,6 +6,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_flow_attr;
 import dev.verbena.raw.ibv_flow_spec_action_drop;
 import dev.verbena.raw.ibv_flow_spec_action_handle;
@@ -270,6 +271,6 @@ public final class FlowRule extends Resource {
 
   @Override
   public String toString() {
-    return "flow rule of " + queuePair;
+    return ObjectText.of(core, "flow rule of " + Core.of(queuePair));
   }
 }

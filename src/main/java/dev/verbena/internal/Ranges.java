@@ -5,6 +5,21 @@ public final class Ranges {
   private Ranges() {}
 
   /**
+   * Checks that a range lies within an object.
+   *
+   * @param object its string has its length
+   * @return the offset
+   * @throws IndexOutOfBoundsException naming the object
+   */
+  public static long within(Object object, long offset, long size, long length) {
+    if ((offset | size) < 0 || size > length - offset) {
+      throw new IndexOutOfBoundsException(
+          size + " bytes at offset " + offset + " are not inside " + object);
+    }
+    return offset;
+  }
+
+  /**
    * Checks that an unsigned value fits into a number of bits.
    *
    * @return the value

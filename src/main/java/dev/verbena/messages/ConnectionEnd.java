@@ -10,6 +10,7 @@ import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventType;
 import dev.verbena.internal.Deadline;
 import dev.verbena.internal.Inside;
+import dev.verbena.internal.life.Core;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.Port;
 import dev.verbena.verbs.WorkRequestException;
@@ -111,7 +112,7 @@ final class ConnectionEnd {
 
   void requireOpen() {
     if (isClosed) {
-      throw new IllegalStateException(connection + " is closed");
+      throw new IllegalStateException("connection of " + Core.of(endpoint.id()) + " is closed");
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.verbena.messages;
 
+import dev.verbena.internal.Ranges;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.RemoteMemory;
 import java.lang.foreign.MemorySegment;
@@ -236,7 +237,7 @@ public final class Request implements Runnable {
    * @throws IllegalStateException if the request has an answer
    */
   public void answer(MemoryRegion from, long offset, long size, @Nullable Runnable sent) {
-    Objects.checkFromIndexSize(offset, size, from.length());
+    long _ = Ranges.within(from, offset, size, from.length());
     if (!from.domain().isOneWith(server.domain())) {
       throw new IllegalArgumentException(from + " is of another protection domain than " + server);
     }

@@ -523,6 +523,6 @@ public final class RequestClient implements AutoCloseable {
 
   @Override
   public String toString() {
-    return link.toString();
+    return link + (isClosed ? " (closed)" : "");
   }
 }

@@ -618,6 +618,6 @@ public final class RequestServer implements AutoCloseable {
 
   @Override
   public String toString() {
-    return "server on " + listener;
+    return "server on " + listener + (isStopping && !closed ? " (stopping)" : "");
   }
 }

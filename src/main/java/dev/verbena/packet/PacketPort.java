@@ -228,6 +228,7 @@ public final class PacketPort implements AutoCloseable {
 
   @Override
   public String toString() {
-    return "port " + port.number() + " of " + context().device();
+    return "port %d of %s%s"
+        .formatted(port.number(), context().device(), context().isOpen() ? "" : " (closed)");
   }
 }

@@ -527,4 +527,10 @@ public final class Faults {
         Time.injects(() -> "%s late: %s".formatted(Duration.ofNanos(more), PacketText.of(packet)));
     return isLate ? delayNanos + more : delayNanos;
   }
+
+  @Override
+  public String toString() {
+    return "faults of seed %d: loss %s, duplication %s, reordering %s, corruption %s, delay %s ms"
+        .formatted(seed, loss, duplication, reordering, corruption, delayNanos / 1e6);
+  }
 }

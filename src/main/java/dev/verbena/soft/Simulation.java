@@ -405,4 +405,9 @@ public final class Simulation {
   public long seed() {
     return seed;
   }
+
+  @Override
+  public String toString() {
+    return "simulation with seed " + seed;
+  }
 }

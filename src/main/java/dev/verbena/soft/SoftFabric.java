@@ -25,6 +25,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -41,7 +42,9 @@ final class SoftFabric implements Fabric, LinkReceiver {
   private final PacketPool packets;
   private final Faults faults;
   private final Ethernet ethernet = new Ethernet(this);
-  private final List<SoftDevice> devices = new ArrayList<>();
+
+  /** Changed under the network's lock. */
+  private final List<SoftDevice> devices = new CopyOnWriteArrayList<>();
 
   /** Devices of hosts that were killed: their addresses are known, and do not answer. */
   private final List<SoftDevice> killed = new ArrayList<>();

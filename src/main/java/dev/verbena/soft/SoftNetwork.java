@@ -33,7 +33,6 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -95,7 +94,7 @@ public final class SoftNetwork implements AutoCloseable {
   /** Ends the connections when the JVM ends. */
   private final Runnable ending = this::endConnections;
 
-  private boolean closed;
+  private volatile boolean closed;
 
   /** Of the devices that are added from now on. */
   private Profile profile = Profile.NONE;
@@ -590,9 +589,8 @@ public final class SoftNetwork implements AutoCloseable {
 
   @Override
   public String toString() {
-    return "software network of "
-        + Arrays.toString(
-            engine.locked(() -> fabric.devices().stream().map(d -> d.name).toArray()));
+    List<String> names = fabric.devices().stream().map(device -> device.name).toList();
+    return "software network of " + names + (closed ? " (closed)" : "");
   }
 
   /** The provider of the devices. */

@@ -103,4 +103,9 @@ public final class QueuePairMap<T> {
     size = count;
     table = after;
   }
+
+  @Override
+  public String toString() {
+    return "map of " + size() + " queue pairs";
+  }
 }

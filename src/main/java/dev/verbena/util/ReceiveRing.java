@@ -172,4 +172,10 @@ public final class ReceiveRing {
               .formatted(queue, wanted - posted, first + posted));
     }
   }
+
+  @Override
+  public String toString() {
+    return "ring of %d receive requests of %s, %d to be posted again"
+        .formatted(requests.size(), queue, count);
+  }
 }

@@ -145,4 +145,10 @@ public final class SendRing {
     long number = completions.id(index) - firstId;
     return number >= 0 && number < size;
   }
+
+  @Override
+  public String toString() {
+    return "ring of %d send requests of %s, %d posted, %d completed"
+        .formatted(size, queuePair, posted, completed.get());
+  }
 }

@@ -5,7 +5,10 @@ import dev.verbena.VerbsException;
 import dev.verbena.address.AddressVector;
 import dev.verbena.attributes.LinkLayer;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
+import dev.verbena.raw.ibv_ah;
 import dev.verbena.raw.ibv_ah_attr;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -26,9 +29,11 @@ import java.util.function.LongSupplier;
  */
 public final class AddressHandle extends Resource {
   private final ProtectionDomain domain;
+  private final int handle;
 
   private AddressHandle(ProtectionDomain domain, Core core) {
     super(core);
+    this.handle = Memory.getInt(core.address() + ibv_ah.handle$offset());
     this.domain = domain;
   }
 
@@ -98,6 +103,6 @@ public final class AddressHandle extends Resource {
 
   @Override
   public String toString() {
-    return "address handle of " + domain.context().device();
+    return ObjectText.of(core, "address handle " + handle + " of " + domain.context().device());
   }
 }

@@ -134,6 +134,11 @@ public final class AsyncEvents {
     private final Thread thread;
     private volatile boolean closed;
 
+    @Override
+    public String toString() {
+      return "listener for events of " + context.device() + (closed ? " (closed)" : "");
+    }
+
     private Listening(AsyncEvents events, Consumer<? super AsyncEvent> listener) {
       this.context = events.context;
       this.thread =
@@ -191,5 +196,10 @@ public final class AsyncEvents {
             "the thread " + thread.getName() + " does not end: its listener does not return");
       }
     }
+  }
+
+  @Override
+  public String toString() {
+    return "asynchronous events of " + context;
   }
 }

@@ -8,6 +8,7 @@ import dev.verbena.internal.foreign.Segments;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.EventReader;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.raw.ibv_comp_channel;
 import java.lang.foreign.Arena;
@@ -237,6 +238,6 @@ public final class CompletionChannel extends Resource {
 
   @Override
   public String toString() {
-    return "completion channel of " + context.device();
+    return ObjectText.of(core, "completion channel " + descriptor + " of " + context.device());
   }
 }

@@ -7,6 +7,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.AttributeText;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_comp_cntr_caps;
 import dev.verbena.raw.ibv_comp_cntr_init_attr;
 import dev.verbena.raw.ibv_qp_attach_comp_cntr_attr;
@@ -225,7 +226,7 @@ public final class CompletionCounter extends Resource {
 
   @Override
   public String toString() {
-    return "completion counter of " + context.device();
+    return ObjectText.of(core, "completion counter of " + context.device(), type);
   }
 
   /** The completion counter capabilities of a device: {@code struct ibv_comp_cntr_caps}. */

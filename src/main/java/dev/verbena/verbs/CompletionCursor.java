@@ -326,4 +326,9 @@ public final class CompletionCursor implements AutoCloseable {
     tag.keep();
     return value;
   }
+
+  @Override
+  public String toString() {
+    return "cursor of " + queue + ", " + place;
+  }
 }

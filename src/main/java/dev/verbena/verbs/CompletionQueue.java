@@ -14,6 +14,7 @@ import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Segments;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.DataPathEntry;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_cq;
 import dev.verbena.raw.ibv_cq_init_attr_ex;
 import dev.verbena.raw.ibv_moderate_cq;
@@ -61,6 +62,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
   private static final Duration LONGEST_PERIOD = Duration.ofNanos(0xffff * MICROSECOND);
 
   private final Context context;
+  private final int handle;
   private final CompletionChannel channel;
   private final AtomicLong expected = new AtomicLong();
   private final AtomicBoolean warns;
@@ -98,6 +100,7 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
       boolean warns,
       int requested) {
     super(core);
+    this.handle = Memory.getInt(core.address() + ibv_cq.handle$offset());
     long address = core.address();
     this.context = context;
     this.channel = channel;
@@ -637,6 +640,9 @@ public sealed class CompletionQueue extends Resource permits ExtendedCompletionQ
 
   @Override
   public String toString() {
-    return "completion queue of " + context.device();
+    return ObjectText.of(
+        core,
+        "completion queue " + handle + " of " + context.device(),
+        ObjectText.ifOpen(core, () -> ibv_cq.cqe(struct) + " entries"));
   }
 }

@@ -145,4 +145,9 @@ public final class CompletionWaiter {
     } while (now - start < time);
     return 0;
   }
+
+  @Override
+  public String toString() {
+    return "waiter for completions of " + queue;
+  }
 }

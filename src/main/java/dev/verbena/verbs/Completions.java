@@ -392,4 +392,9 @@ public final class Completions {
     String vendor = " (" + status + ", vendor error 0x" + Integer.toHexString(vendorError(index));
     return text + vendor + ")" + (status.advice().isEmpty() ? "" : "; " + status.advice());
   }
+
+  @Override
+  public String toString() {
+    return count + " completions of at most " + capacity;
+  }
 }

@@ -19,6 +19,7 @@ import dev.verbena.internal.host.Linking;
 import dev.verbena.internal.host.SystemFiles;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.DeviceLoss;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.internal.life.OpenDevice;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.raw.ibv_device_attr_ex;
@@ -435,6 +436,6 @@ public final class Context extends Resource {
 
   @Override
   public String toString() {
-    return "context of " + device;
+    return ObjectText.of(core, "context of " + device);
   }
 }

@@ -9,6 +9,7 @@ import dev.verbena.internal.foreign.KeptMemory;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Segments;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.internal.rules.AccessRules;
 import dev.verbena.raw.ibv_alloc_dm_attr;
 import dev.verbena.raw.ibv_dm;
@@ -17,7 +18,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -35,10 +35,12 @@ public final class DeviceMemory extends Resource {
   private static final int MAX_LOG = 63;
 
   private final Context context;
+  private final int handle;
   private final long length;
 
   private DeviceMemory(Context context, Core core, long length) {
     super(core);
+    this.handle = Memory.getInt(core.address() + ibv_dm.handle$offset());
     this.context = context;
     this.length = length;
   }
@@ -116,7 +118,7 @@ public final class DeviceMemory extends Resource {
    * @param source native memory, which is copied as a whole
    */
   public void write(long offset, MemorySegment source) {
-    Objects.checkFromIndexSize(offset, source.byteSize(), length);
+    long _ = Ranges.within(this, offset, source.byteSize(), length);
     long from = Segments.readable(source, source.byteSize());
     if (source.byteSize() == 0) { // It may be NULL, which C does not take.
       core.requireOpen();
@@ -138,7 +140,7 @@ public final class DeviceMemory extends Resource {
    * @param target native memory, which is filled as a whole
    */
   public void read(long offset, MemorySegment target) {
-    Objects.checkFromIndexSize(offset, target.byteSize(), length);
+    long _ = Ranges.within(this, offset, target.byteSize(), length);
     long to = Segments.writable(target, target.byteSize());
     if (target.byteSize() == 0) { // It may be NULL, which C does not take.
       core.requireOpen();
@@ -153,8 +155,7 @@ public final class DeviceMemory extends Resource {
   }
 
   private VerbsException copyFailure(String function, int errno, long offset, MemorySegment host) {
-    String what =
-        host.byteSize() + " bytes at " + offset + " of " + this + " of " + length + " bytes";
+    String what = host.byteSize() + " bytes at " + offset + " of " + this;
     return new VerbsException(
         function,
         errno,
@@ -174,7 +175,7 @@ public final class DeviceMemory extends Resource {
   public MemoryRegion register(
       ProtectionDomain domain, long offset, long size, AccessFlag... access) {
     Core.requireSame(context, domain, domain.context());
-    Objects.checkFromIndexSize(offset, size, length);
+    long _ = Ranges.within(this, offset, size, length);
     Set<AccessFlag> flags = EnumSet.of(AccessFlag.ZERO_BASED, access);
     AccessRules.check(flags);
     return MemoryRegion.register(
@@ -224,6 +225,7 @@ public final class DeviceMemory extends Resource {
 
   @Override
   public String toString() {
-    return "device memory of " + context.device();
+    return ObjectText.of(
+        core, "device memory " + handle + " of " + context.device(), length + " bytes");
   }
 }

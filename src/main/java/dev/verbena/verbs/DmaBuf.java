@@ -24,7 +24,7 @@ public final class DmaBuf implements AutoCloseable {
   /** Not a monitor: a registration, which may take long, must not pin a virtual thread. */
   private final ScopedLock lock = new ScopedLock();
 
-  private int descriptor;
+  private volatile int descriptor;
 
   private DmaBuf(int descriptor) {
     this.descriptor = descriptor;
@@ -79,6 +79,7 @@ public final class DmaBuf implements AutoCloseable {
 
   @Override
   public String toString() {
-    return "DMA buffer";
+    int open = descriptor;
+    return open == CLOSED ? "DMA buffer (closed)" : "DMA buffer " + open;
   }
 }

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.NativeConstant;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_dmah_init_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
@@ -134,6 +135,6 @@ public final class DmaHandle extends Resource {
 
   @Override
   public String toString() {
-    return "DMA handle of " + context.device();
+    return ObjectText.of(core, "DMA handle of " + context.device());
   }
 }

@@ -4,12 +4,14 @@ import dev.verbena.Errno;
 import dev.verbena.NativeFlag;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.Ranges;
 import dev.verbena.internal.ReregistrationFailure;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.KeptMemory;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Segments;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.internal.rules.AccessRules;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_sge;
@@ -337,7 +339,7 @@ public final class MemoryRegion extends Resource {
     try {
       // Before the call: the peer may write to the new memory, with keys that it has, at once.
       if (!replacement.usedBy(this)) {
-        throw new IllegalStateException("the arena of the memory is closed");
+        throw new IllegalStateException("the arena of the new memory of " + this + " is closed");
       }
       ProtectionDomain next = newDomain == null ? domain : newDomain;
       Core.whileOpen(
@@ -501,12 +503,16 @@ public final class MemoryRegion extends Resource {
    */
   long addressOf(long offset, long size) {
     requireMemory();
-    return start + Objects.checkFromIndexSize(offset, size, length);
+    return start + Ranges.within(this, offset, size, length);
   }
 
   @Override
   public String toString() {
-    return "memory region 0x" + Integer.toHexString(lkey) + " of " + domain.context().device();
+    return ObjectText.of(
+        core,
+        "memory region 0x" + Integer.toHexString(lkey) + " of " + domain.context().device(),
+        length + " bytes at 0x" + Long.toHexString(start),
+        "rkey 0x" + Integer.toHexString(rkey));
   }
 
   /**

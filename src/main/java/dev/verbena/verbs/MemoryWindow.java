@@ -5,6 +5,7 @@ import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_mw;
 import dev.verbena.raw.ibv_mw_bind;
 import dev.verbena.raw.rdma_h;
@@ -30,6 +31,7 @@ import java.util.Set;
  */
 public final class MemoryWindow extends Resource {
   private final ProtectionDomain domain;
+  private final int handle;
   private final MemoryWindowType type;
   private final MemorySegment struct;
 
@@ -38,6 +40,7 @@ public final class MemoryWindow extends Resource {
 
   private MemoryWindow(ProtectionDomain domain, MemoryWindowType type, Core core) {
     super(core);
+    this.handle = Memory.getInt(core.address() + ibv_mw.handle$offset());
     this.domain = domain;
     this.type = type;
     this.struct = Memory.at(core.address(), ibv_mw.sizeof());
@@ -197,6 +200,10 @@ public final class MemoryWindow extends Resource {
 
   @Override
   public String toString() {
-    return "memory window of " + domain.context().device();
+    return ObjectText.of(
+        core,
+        "memory window " + handle + " of " + domain.context().device(),
+        type,
+        ObjectText.ifOpen(core, () -> "rkey 0x" + Integer.toHexString(ibv_mw.rkey(struct))));
   }
 }

@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_parent_domain_init_attr;
 import dev.verbena.raw.rdma_h;
 import java.lang.foreign.Arena;
@@ -241,6 +242,6 @@ public final class ParentDomain extends ProtectionDomain {
 
   @Override
   public String toString() {
-    return "parent domain of " + context().device();
+    return ObjectText.of(core, "parent domain of " + base.core);
   }
 }

@@ -234,7 +234,7 @@ public final class PolledMemory {
    * does not name what is closed.
    */
   private IllegalStateException arenaClosed(IllegalStateException e) {
-    return new IllegalStateException(region + " is closed, with the arena of its memory", e);
+    return new IllegalStateException(region.core + " is closed, with the arena of its memory", e);
   }
 
   private MemorySegment writable(long offset, int size) {

@@ -350,4 +350,9 @@ public final class Posting implements AutoCloseable {
       section.release();
     }
   }
+
+  @Override
+  public String toString() {
+    return "posting of " + queuePair + (isStarted ? ", started" : "");
+  }
 }

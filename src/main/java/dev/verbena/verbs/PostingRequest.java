@@ -599,4 +599,9 @@ public final class PostingRequest {
   public int complete() {
     return posting.complete();
   }
+
+  @Override
+  public String toString() {
+    return "request " + count + " of " + posting;
+  }
 }

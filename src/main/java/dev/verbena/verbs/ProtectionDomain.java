@@ -11,6 +11,7 @@ import dev.verbena.internal.foreign.KeptMemory;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Segments;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.internal.rules.AccessRules;
 import dev.verbena.raw.ibv_parent_domain_init_attr;
 import dev.verbena.raw.ibv_pd;
@@ -38,6 +39,7 @@ import java.util.function.LongSupplier;
  */
 public class ProtectionDomain extends Resource {
   private final Context context;
+  private final int handle;
   private final long root;
 
   ProtectionDomain(Context context, Core core) {
@@ -46,6 +48,7 @@ public class ProtectionDomain extends Resource {
 
   ProtectionDomain(Context context, Core core, long root) {
     super(core);
+    this.handle = Memory.getInt(core.address() + ibv_pd.handle$offset());
     this.root = root;
     this.context = context;
     core.beforeClose(this::closeWindows);
@@ -329,6 +332,6 @@ public class ProtectionDomain extends Resource {
 
   @Override
   public String toString() {
-    return "protection domain of " + context.device();
+    return ObjectText.of(core, "protection domain " + handle + " of " + context.device());
   }
 }

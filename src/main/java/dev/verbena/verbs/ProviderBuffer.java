@@ -5,13 +5,13 @@ import dev.verbena.internal.Ranges;
 import dev.verbena.internal.foreign.KeptMemory;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.internal.rules.AccessRules;
 import dev.verbena.values.AccessFlag;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
-import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -122,7 +122,7 @@ public final class ProviderBuffer extends Resource {
 
   private MemorySegment part(long offset, long size) {
     MemorySegment whole = memory();
-    return whole.asSlice(Objects.checkFromIndexSize(offset, size, whole.byteSize()), size);
+    return whole.asSlice(Ranges.within(this, offset, size, whole.byteSize()), size);
   }
 
   /**
@@ -142,6 +142,9 @@ public final class ProviderBuffer extends Resource {
 
   @Override
   public String toString() {
-    return "provider buffer of " + domain.context().device();
+    return ObjectText.of(
+        core,
+        "provider buffer of " + domain.context().device(),
+        memory.byteSize() + " bytes at 0x" + Long.toHexString(memory.address()));
   }
 }

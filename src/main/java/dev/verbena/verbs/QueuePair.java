@@ -695,6 +695,6 @@ public final class QueuePair extends Resource implements ReceiveQueue {
 
   @Override
   public String toString() {
-    return "queue pair 0x" + Integer.toHexString(number) + " of " + context.device();
+    return transitions.text();
   }
 }

@@ -266,7 +266,7 @@ public final class QueuePairSession {
   private void require(int request, WorkRequestOpcode opcode, MemoryRegion region) {
     if (!region.isOpen()) {
       throw new IllegalStateException(
-          "%s names %s, which is closed".formatted(describe(request, opcode), region));
+          "%s names %s, which is closed".formatted(describe(request, opcode), region.core));
     }
     region.requireMemory();
     if (region.domain().root() != queuePair.domain().root()) {

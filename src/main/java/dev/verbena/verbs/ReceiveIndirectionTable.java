@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_rwq_ind_table;
 import dev.verbena.raw.ibv_rwq_ind_table_init_attr;
 import dev.verbena.values.ReceiveHash;
@@ -90,6 +91,7 @@ public final class ReceiveIndirectionTable extends Resource {
 
   @Override
   public String toString() {
-    return "receive indirection table of " + context.device();
+    return ObjectText.of(
+        core, "receive indirection table of " + context.device(), queues.size() + " work queues");
   }
 }

@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.Ranges;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.Objects;
@@ -135,7 +136,7 @@ public final class RemoteMemory {
    * @throws IndexOutOfBoundsException if the range is not within the memory
    */
   public long addressOf(long offset, long size) {
-    return address + Objects.checkFromIndexSize(offset, size, length);
+    return address + Ranges.within(this, offset, size, length);
   }
 
   @Override

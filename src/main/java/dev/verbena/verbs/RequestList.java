@@ -197,6 +197,11 @@ public abstract class RequestList {
     return used[checked(request)];
   }
 
+  @Override
+  public String toString() {
+    return getClass().getSimpleName() + " of " + size() + " requests of " + maxSges + " SGEs";
+  }
+
   final int checked(int request) {
     return BoundsChecks.ON ? Objects.checkIndex(request, used.length) : request;
   }
@@ -428,7 +433,8 @@ public abstract class RequestList {
    */
   final void validate(Limits limits, int request, Resource named, ProtectionDomain domain) {
     if (!named.isOpen()) {
-      throw new IllegalStateException(describe(request) + " names " + named + ", which is closed");
+      throw new IllegalStateException(
+          describe(request) + " names " + named.core + ", which is closed");
     }
     if (domain.root() != limits.domain()) {
       throw new IllegalArgumentException(

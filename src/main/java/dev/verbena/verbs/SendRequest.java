@@ -193,4 +193,9 @@ public final class SendRequest {
     list.flag(index, SendList.CHECKSUM, true);
     return this;
   }
+
+  @Override
+  public String toString() {
+    return list.describe(index);
+  }
 }

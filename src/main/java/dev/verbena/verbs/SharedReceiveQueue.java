@@ -12,7 +12,10 @@ import dev.verbena.internal.Ranges;
 import dev.verbena.internal.Verbs;
 import dev.verbena.internal.calls.NativeSharedReceiveQueueCalls;
 import dev.verbena.internal.calls.SharedReceiveQueueCalls;
+import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
+import dev.verbena.raw.ibv_srq;
 import dev.verbena.raw.ibv_srq_attr;
 import dev.verbena.raw.ibv_srq_init_attr_ex;
 import dev.verbena.raw.ibv_tm_cap;
@@ -44,6 +47,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
   private final ProtectionDomain domain;
+  private final int handle;
   private final SharedReceiveQueueType type;
   private final int maxSges;
 
@@ -63,6 +67,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
       boolean isDirect,
       Core core) {
     super(core);
+    this.handle = Memory.getInt(core.address() + ibv_srq.handle$offset());
     core.beforeClose(this::beforeClose);
     this.domain = domain;
     this.type = type;
@@ -508,6 +513,7 @@ public final class SharedReceiveQueue extends Resource implements ReceiveQueue {
 
   @Override
   public String toString() {
-    return "shared receive queue of " + context().device();
+    return ObjectText.of(
+        core, "shared receive queue " + handle + " of " + context().device(), type);
   }
 }

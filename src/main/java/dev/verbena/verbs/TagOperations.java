@@ -226,7 +226,8 @@ public final class TagOperations {
       for (int sge = 0; sge < sges; sge++) {
         MemoryRegion region = regions[i * maxSges + sge];
         if (!region.isOpen()) {
-          throw new IllegalStateException(describe(i) + " names " + region + ", which is closed");
+          throw new IllegalStateException(
+              describe(i) + " names " + region.core + ", which is closed");
         }
         if (region.domain().root() != limits.domain()) {
           throw new IllegalArgumentException(
@@ -272,5 +273,10 @@ public final class TagOperations {
       return (int) index;
     }
     throw new VerbsException(FUNCTION, errno, describe((int) index) + " on " + queue);
+  }
+
+  @Override
+  public String toString() {
+    return size + " tag operations of " + maxSges + " SGEs";
   }
 }

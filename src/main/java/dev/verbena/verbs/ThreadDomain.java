@@ -3,6 +3,7 @@ package dev.verbena.verbs;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_td_init_attr;
 import java.lang.foreign.Arena;
 import java.util.List;
@@ -47,6 +48,6 @@ public final class ThreadDomain extends Resource {
 
   @Override
   public String toString() {
-    return "thread domain of " + context.device();
+    return ObjectText.of(core, "thread domain of " + context.device());
   }
 }

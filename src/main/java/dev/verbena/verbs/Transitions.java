@@ -8,12 +8,14 @@ import dev.verbena.internal.calls.QueuePairCalls;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.host.Linking;
 import dev.verbena.internal.jfr.FlightEvents;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_qp;
 import dev.verbena.raw.ibv_qp_attr;
 import dev.verbena.raw.ibv_qp_init_attr;
 import dev.verbena.values.AsyncEventType;
 import dev.verbena.values.QueuePairAttribute;
 import dev.verbena.values.QueuePairAttributes;
+import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairState;
 import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
@@ -173,6 +175,17 @@ final class Transitions {
           "%s is in state %s, posting requires state %s (%s: %s)"
               .formatted(queuePair, stored(), needed, function, Errno.name(errno)));
     }
+  }
+
+  /** Returns the string of the queue pair. */
+  String text() {
+    QueuePairCapacity capacity = queuePair.capacity();
+    return ObjectText.of(
+        queuePair.core,
+        "queue pair 0x%x of %s".formatted(queuePair.number(), queuePair.context().device()),
+        queuePair.type(),
+        ObjectText.ifOpen(queuePair.core, this::stored),
+        capacity.sendRequests() + " send and " + capacity.receiveRequests() + " receive requests");
   }
 
   /** Returns the state that {@code ibv_modify_qp} stores, which is not queried from the device. */

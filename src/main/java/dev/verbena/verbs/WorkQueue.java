@@ -9,6 +9,7 @@ import dev.verbena.internal.Ranges;
 import dev.verbena.internal.calls.WorkQueueCalls;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_wq;
 import dev.verbena.raw.ibv_wq_attr;
 import dev.verbena.raw.ibv_wq_init_attr;
@@ -30,6 +31,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   private final ProtectionDomain domain;
   private final CompletionQueue completions;
   private final MemorySegment struct;
+  private final int number;
   private final ReceivePosts receives;
   private final int maxRequests;
   private final int maxSges;
@@ -44,6 +46,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
     this.domain = domain;
     this.completions = completions;
     this.struct = Memory.at(core.address(), ibv_wq.sizeof());
+    this.number = ibv_wq.wq_num(struct);
     WorkQueueCalls calls = new WorkQueueCalls(core.address(), domain.context().criticalCalls());
     this.receives =
         new ReceivePosts(
@@ -229,7 +232,7 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
   /** {@return the number of the queue, which its completions contain} */
   public int number() {
     core.requireOpen();
-    return ibv_wq.wq_num(struct);
+    return number;
   }
 
   /** {@return the maximum number of outstanding receive requests, at least as was requested} */
@@ -258,6 +261,12 @@ public final class WorkQueue extends Resource implements ReceiveQueue {
 
   @Override
   public String toString() {
-    return "work queue of " + domain.context().device();
+    return ObjectText.of(
+        core,
+        "work queue 0x" + Integer.toHexString(number) + " of " + domain.context().device(),
+        ObjectText.ifOpen(
+            core,
+            () -> Codes.of(WorkQueueState.class, ibv_wq.state(struct), WorkQueueState.UNKNOWN)),
+        maxRequests + " receive requests");
   }
 }

@@ -5,6 +5,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.io.FileDescriptors;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.raw.ibv_xrcd_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.values.XrcDomainFlag;
@@ -88,6 +89,6 @@ public final class XrcDomain extends Resource {
 
   @Override
   public String toString() {
-    return "XRC domain of " + context.device();
+    return ObjectText.of(core, "XRC domain of " + context.device());
   }
 }

@@ -7,15 +7,12 @@ import dev.verbena.testing.GeneratedFile;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
-import java.lang.reflect.Modifier;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.spi.ToolProvider;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -36,27 +33,11 @@ class PublicApiTest {
   private static Map<String, String> listings() throws Exception {
     Path classes = ExportedPackages.classes();
     Map<String, String> listings = new TreeMap<>();
-    for (String exported : ExportedPackages.byHand()) {
-      String name = exported.replace('.', '/');
-      try (Stream<Path> files = Files.list(classes.resolve(name))) {
-        for (Path file : files.filter(path -> path.toString().endsWith(".class")).toList()) {
-          String simple = file.getFileName().toString().replace(".class", "");
-          if (!simple.equals("package-info") && isPublic(name.replace('/', '.') + "." + simple)) {
-            listings.put(name + "/" + simple, listing(file));
-          }
-        }
-      }
+    for (Class<?> type : ExportedPackages.publicClasses()) {
+      String name = type.getName().replace('.', '/');
+      listings.put(name, listing(classes.resolve(name + ".class")));
     }
     return listings;
-  }
-
-  /** Whether code outside can name a class: it and the classes around it are public. */
-  private static boolean isPublic(String name) throws ClassNotFoundException {
-    Class<?> type = Class.forName(name, false, PublicApiTest.class.getClassLoader());
-    while (type != null && Modifier.isPublic(type.getModifiers())) {
-      type = type.getEnclosingClass();
-    }
-    return type == null;
   }
 
   /** What javap tells of a class; members in alphabetical order. */

@@ -29,7 +29,7 @@ class BothEndsTest {
   private static Run run(String line, String... more) {
     Run run;
     try (LoggedMessages warnings =
-        new LoggedMessages("dev.verbena", Level.WARNING, "completion queue of soft")) {
+        new LoggedMessages("dev.verbena", Level.WARNING, "completion queue ")) {
       run = Run.of(Words.of(line.split(" ", -1), "--both-ends", more)).succeeded();
       assertEquals(List.of(), warnings.all());
     }

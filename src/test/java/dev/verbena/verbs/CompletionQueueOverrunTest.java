@@ -44,7 +44,7 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
     queuePair(queue, 1);
     assertEquals(1, messages.all().size());
     String message = messages.all().getFirst();
-    assertTrue(message.startsWith("WARNING: completion queue of "), message);
+    assertTrue(message.startsWith("WARNING: completion queue "), message);
     for (String part :
         List.of("holds 64", fourth.toString(), "72 work requests", "IBV_EVENT_CQ_ERR")) {
       assertTrue(message.contains(part), message);

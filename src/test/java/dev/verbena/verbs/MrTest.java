@@ -19,6 +19,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.attributes.OdpCapabilities;
 import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.rdma_h;
@@ -159,7 +160,7 @@ class MrTest {
         var thrown =
             assertThrows(
                 IllegalStateException.class, () -> new SendList(1, 1).send(0).local(region, 0, 8));
-        assertEquals(region + " is closed", thrown.getMessage());
+        assertEquals(Core.of(region) + " is closed", thrown.getMessage());
       }
     }
   }

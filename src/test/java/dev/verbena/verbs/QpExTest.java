@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.VerbsException;
 import dev.verbena.address.QueuePairAddress;
+import dev.verbena.internal.life.Core;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.Needs;
@@ -651,7 +652,9 @@ class QpExTest {
         for (Resource object : List.of(closed, pair.a.context)) {
           String message = assertThrows(IllegalStateException.class, object::close).getMessage();
           assertEquals(
-              closed + " cannot be closed: its posting is open in thread #" + sleeper.threadId(),
+              Core.of(closed)
+                  + " cannot be closed: its posting is open in thread #"
+                  + sleeper.threadId(),
               message);
           assertTrue(object.isOpen());
         }

@@ -695,6 +695,6 @@ public final class Core {
 
   @Override
   public String toString() {
-    return String.valueOf(owner);
+    return ObjectText.name(owner);
   }
 }
