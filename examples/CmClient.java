@@ -11,6 +11,10 @@ import java.net.InetSocketAddress;
  */
 public class CmClient {
   public static void main(String[] args) throws InterruptedException {
+    if (args.length != 1) {
+      System.out.println("Usage: CmClient SERVER_ADDRESS");
+      return;
+    }
     try (Connection server = Connection.connect(new InetSocketAddress(args[0], 7472))) {
       RemoteMemory target = RemoteMemory.fromBytes(server.receive());
       MemoryRegion source = server.domain().allocateMemory(4096, AccessFlag.LOCAL_WRITE);

@@ -12,6 +12,10 @@ import java.net.InetSocketAddress;
  */
 public class CmServer {
   public static void main(String[] args) throws InterruptedException {
+    if (args.length != 1) {
+      System.out.println("Usage: CmServer ADDRESS");
+      return;
+    }
     try (Listener listener = Listener.open(new InetSocketAddress(args[0], 7472));
         Connection client = Connection.accept(listener)) {
       MemoryRegion memory =

@@ -59,6 +59,10 @@ public class KeyValueCache {
   }
 
   public static void main(String[] args) throws Exception {
+    if (args.length != 1) {
+      System.out.println("Usage: KeyValueCache ADDRESS");
+      return;
+    }
     KeyValueCache cache = new KeyValueCache();
     InetSocketAddress local = new InetSocketAddress(args[0], 0);
     try (RequestServer server =

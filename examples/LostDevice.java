@@ -25,6 +25,10 @@ public class LostDevice {
       ConnectionSettings.DEFAULT.withKeepAlive(Duration.ofSeconds(1));
 
   public static void main(String[] args) throws InterruptedException {
+    if (args.length < 2 || (args[0].equals("client") && args.length < 3)) {
+      System.out.println("Usage: LostDevice server ADDRESS | client ADDRESS COUNT");
+      return;
+    }
     InetSocketAddress server = new InetSocketAddress(args[1], 7473);
     if (args[0].equals("server")) {
       serve(server);

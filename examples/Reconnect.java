@@ -25,6 +25,10 @@ public class Reconnect {
   private static long sum;
 
   public static void main(String[] args) throws Exception {
+    if (args.length != 1) {
+      System.out.println("Usage: Reconnect ADDRESS");
+      return;
+    }
     try (Listener listener = Listener.open(new InetSocketAddress(args[0], 0))) {
       Thread server = Thread.ofPlatform().start(() -> serve(listener));
       int connections = send(new InetSocketAddress(args[0], listener.port()));

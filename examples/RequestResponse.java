@@ -22,6 +22,10 @@ public class RequestResponse {
   private static final Duration SOON = Duration.ofSeconds(10);
 
   public static void main(String[] args) throws Exception {
+    if (args.length != 1) {
+      System.out.println("Usage: RequestResponse ADDRESS");
+      return;
+    }
     InetSocketAddress local = new InetSocketAddress(args[0], 0);
     try (RequestServer server =
         RequestServer.builder(local, RequestResponse::handle).settings(SETTINGS).open().start()) {

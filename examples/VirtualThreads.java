@@ -16,6 +16,10 @@ public class VirtualThreads {
   private static final int CLIENTS = 3;
 
   public static void main(String[] args) throws Exception {
+    if (args.length != 1) {
+      System.out.println("Usage: VirtualThreads ADDRESS");
+      return;
+    }
     try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
         Listener listener = Listener.open(new InetSocketAddress(args[0], 0))) {
       threads.submit(() -> serve(listener, threads));

@@ -43,13 +43,13 @@ final class AddressAdvice {
    * Throws an exception for a loopback address without a device: the kernel would treat it as a
    * wildcard address.
    */
-  static void requireReachable(InetSocketAddress local) {
+  static void requireReachable(String use, InetSocketAddress local) {
     if (isLoopback(local)
         && !Providers.system().serves(local.getAddress())
         && !isLoopbackServed()) {
       throw new IllegalArgumentException(
-          "cannot listen on %s%s, or the wildcard address '::' for all of them"
-              .formatted(local, on(Errno.ENODEV, local)));
+          "cannot %s %s%s, or the wildcard address '::' for all of them"
+              .formatted(use, local, on(Errno.ENODEV, local)));
     }
   }
 

@@ -11,6 +11,7 @@ import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.Resolution;
 import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.life.Core;
 import dev.verbena.internal.time.Time;
 import dev.verbena.values.QueuePairState;
 import java.net.InetSocketAddress;
@@ -113,7 +114,7 @@ public final class Endpoint implements AutoCloseable {
    * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
    */
   public static Endpoint bind(PortSpace portSpace, InetSocketAddress local) {
-    AddressAdvice.requireReachable(Objects.requireNonNull(local, "local"));
+    AddressAdvice.requireReachable("bind to", Objects.requireNonNull(local, "local"));
     Endpoint endpoint = create(Providers.reaching(local).rdmacm(), portSpace);
     try {
       endpoint.id.bind(local);
@@ -138,6 +139,8 @@ public final class Endpoint implements AutoCloseable {
    * @param timeout the maximum time for the operation
    * @return an endpoint, ready to create a queue pair and to {@link #connect}, to be closed by the
    *     caller
+   * @throws IllegalArgumentException if the source address is a loopback address, which RDMA
+   *     devices do not have: the kernel would choose another one
    * @throws ConnectionException if the address or the route cannot be resolved
    * @throws RdmaTimeoutException if the timeout expires
    * @throws InterruptedException if the thread is interrupted
@@ -173,6 +176,9 @@ public final class Endpoint implements AutoCloseable {
       Duration timeout,
       Consumer<ConnectionOptions> options)
       throws InterruptedException {
+    if (local != null) {
+      AddressAdvice.requireReachable("connect from", local);
+    }
     return resolve(
         Providers.reaching(local, peer).rdmacm(), portSpace, local, peer, timeout, options);
   }
@@ -294,7 +300,7 @@ public final class Endpoint implements AutoCloseable {
       }
       if (next.isEmpty()) {
         from.add(next); // For other waiting threads.
-        throw new IllegalStateException(this + " is closed");
+        throw new IllegalStateException("the endpoint of " + Core.of(id) + " is closed");
       }
       ConnectionEvent event = next.get();
       if (event.isFailure() || event.type() == EventType.DISCONNECTED) {

@@ -126,7 +126,8 @@ public final class ConnectionSettings {
   /**
    * {@return these settings with a local address} By default the routing table selects it.
    *
-   * @param address the local address
+   * @param address the local address; connecting throws {@link IllegalArgumentException} for a
+   *     loopback address, which RDMA devices do not have
    */
   public ConnectionSettings withLocalAddress(InetSocketAddress address) {
     return with(v -> v.local = Objects.requireNonNull(address, "address"));

@@ -133,6 +133,24 @@ class ExamplesTest {
                     }));
   }
 
+  /** Those that have no default for an argument. */
+  @Test
+  @Tag("host")
+  void anExampleWithoutItsArgumentsPrintsItsUsage() throws Exception {
+    List<String> names = new ArrayList<>();
+    for (Path source : sources()) {
+      String text = Files.readString(source);
+      if (text.contains("args[") && !text.contains("args.length > 0")) {
+        names.add(source.getFileName().toString().replace(".java", ""));
+      }
+    }
+    assertTrue(names.containsAll(IN_TWO_TERMINALS), names::toString);
+    for (String name : names) {
+      String usage = printed(name);
+      assertTrue(usage.matches("Usage: " + name + " .+\n"), usage);
+    }
+  }
+
   @DeviceTest
   void programsOfOneDevicePrintWhatArrived() throws Exception {
     assertEquals("written\n", printed("RcWrite"));

@@ -42,6 +42,14 @@ class FirstProgramsTest {
     assertShown(FirstWrite.class);
   }
 
+  @Test
+  @Tag("host")
+  void aProgramWithoutArgumentsPrintsItsUsage() throws Exception {
+    assertEquals(
+        "Usage: FirstConnection server|client ADDRESS\n",
+        printed(() -> FirstConnection.main(new String[0])));
+  }
+
   private static void assertShown(Class<?> program) throws IOException {
     Path source = Path.of("src/test/java", program.getName().replace('.', '/') + ".java");
     String shown = Files.readString(source).replaceFirst("package .*\n\n", "");

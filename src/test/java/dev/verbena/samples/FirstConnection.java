@@ -9,11 +9,10 @@ import java.net.InetSocketAddress;
 
 public class FirstConnection {
   public static void main(String[] args) throws Exception {
-    InetSocketAddress address = new InetSocketAddress(args[1], 7471);
-    if (args[0].equals("server")) {
-      serve(address);
-    } else {
-      visit(address);
+    switch (args.length == 2 ? args[0] : "") {
+      case "server" -> serve(new InetSocketAddress(args[1], 7471));
+      case "client" -> visit(new InetSocketAddress(args[1], 7471));
+      default -> System.out.println("Usage: FirstConnection server|client ADDRESS");
     }
   }
 

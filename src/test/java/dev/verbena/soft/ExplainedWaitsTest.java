@@ -3,15 +3,27 @@ package dev.verbena.soft;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.GlobalRoute;
+import dev.verbena.address.QueuePairAddress;
+import dev.verbena.efa.EfaDevice;
 import dev.verbena.internal.time.Time;
 import dev.verbena.soft.transport.SoftQueuePair;
 import dev.verbena.testing.Await;
+import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
+import dev.verbena.values.SendOperation;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.Posting;
+import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SendRequest;
+import java.net.InetAddress;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.logging.Handler;
@@ -96,6 +108,90 @@ class ExplainedWaitsTest {
   }
 
   @Test
+  void aSendQueueThatIsFilledOneByOneIsExplained() throws Exception {
+    try (SoftPair pair = SoftPair.connected();
+        QueuePair extended =
+            QueuePair.builder(pair.a.domain, QueuePairType.RC)
+                .completions(pair.a.completions)
+                .capacity(QueuePairCapacity.of(4))
+                .sendOperations(SendOperation.RDMA_WRITE)
+                .create()) {
+      extended.connect(extended.localAddress());
+      Await.until("an explanation", () -> !write(pair, extended) && !logged.isEmpty());
+      assertFull(extended);
+    }
+  }
+
+  private static boolean write(SoftPair pair, QueuePair extended) {
+    try (Posting posting = extended.startPosting()) {
+      posting.write(pair.a.region.start(), pair.a.region.rkey()).local(pair.a.region, 0, 8);
+      return posting.complete() == 1;
+    }
+  }
+
+  private void assertFull(QueuePair queuePair) {
+    assertEquals(1, logged.size(), logged::toString);
+    String line = logged.getFirst();
+    assertTrue(line.startsWith("queue pair 0x" + hex(queuePair) + " of "), line);
+    assertTrue(line.contains(": the send queue is full of requests"), line);
+  }
+
+  @Test
+  @InSimulation
+  void aPeerOfSrdWithoutAReceiveRequestIsExplained() throws Exception {
+    try (SoftNetwork network = SoftNetwork.create().profile("efa");
+        SrdEnd a = new SrdEnd(network, 1);
+        SrdEnd b = new SrdEnd(network, 2)) {
+      SendList sends = new SendList(1, 1, 0);
+      a.to(b, sends.send(0));
+      assertEquals(1, a.queuePair.post(sends));
+      Time.sleep(500_000_000);
+      assertEquals(List.of(), logged);
+      Time.sleep(5_000_000_000L);
+      assertEquals(1, logged.size(), logged::toString);
+      assertTrue(logged.getFirst().contains("the peer has no receive request (RNR)"));
+    }
+  }
+
+  /** One of two SRD queue pairs, which repeats sends without end. */
+  private static final class SrdEnd implements AutoCloseable {
+    private final Context context;
+    private final ProtectionDomain domain;
+    private final MemoryRegion region;
+    private final QueuePair queuePair;
+
+    SrdEnd(SoftNetwork network, int host) {
+      context = network.addDevice("soft" + host, InetAddress.ofLiteral("192.0.2." + host)).open();
+      domain = context.allocateProtectionDomain();
+      region = domain.allocateMemory(64, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_WRITE);
+      EfaDevice efa = EfaDevice.of(context);
+      queuePair =
+          efa.queuePair(domain)
+              .completions(efa.createCompletionQueue(context.completionQueue(8)).queue())
+              .capacity(QueuePairCapacity.of(4))
+              .create();
+      queuePair.setup().rnrRetryCount(7);
+      queuePair.activate();
+    }
+
+    void to(SrdEnd peer, SendRequest request) {
+      QueuePairAddress address = peer.queuePair.localAddress();
+      request
+          .local(region, 0, 8)
+          .to(
+              domain.createAddressHandle(
+                  AddressVector.global(1, new GlobalRoute(address.gid(), 0))),
+              address.number(),
+              address.queueKey());
+    }
+
+    @Override
+    public void close() {
+      context.close();
+    }
+  }
+
+  @Test
   @InSimulation
   void aHandlerThatThrowsFailsNoRequest() throws Exception {
     isBroken = true;
@@ -160,6 +256,10 @@ class ExplainedWaitsTest {
   }
 
   private static String hex(SoftPair pair) {
-    return Integer.toHexString(pair.a.queuePair.number());
+    return hex(pair.a.queuePair);
+  }
+
+  private static String hex(QueuePair queuePair) {
+    return Integer.toHexString(queuePair.number());
   }
 }

@@ -126,6 +126,22 @@ class MistakesTest {
     }
   }
 
+  /** The kernel chooses another address instead. */
+  @Test
+  void aLoopbackAddressToConnectFromIsNamed() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      InetSocketAddress server = new InetSocketAddress(hosts.serverAddress(), 7471);
+      ConnectionSettings settings =
+          ConnectionSettings.DEFAULT.withLocalAddress(
+              new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0));
+      assertMessage(
+          IllegalArgumentException.class,
+          () -> hosts.call(() -> Connection.connect(server, settings)),
+          "cannot connect from /127.0.0.1:0",
+          "RDMA devices have no loopback address");
+    }
+  }
+
   @Test
   void aMessageSizeThatExceedsMemoryIsNamed() throws Exception {
     try (SoftHosts hosts = SoftHosts.create()) {

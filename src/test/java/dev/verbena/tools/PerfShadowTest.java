@@ -47,6 +47,7 @@ class PerfShadowTest {
                       + "shadow mode, session: Java, direct [0-9.]+ us\\R"),
           run.out());
       Run one = Run.of("perf", "shadow", "-d", Rig.a().name(), "-n", "1").succeeded();
+      assertTrue(one.out().startsWith("1 round of five requests is equal."), one.out());
       assertEquals(3, one.out().lines().count(), "only the times of forms that have run");
     }
   }

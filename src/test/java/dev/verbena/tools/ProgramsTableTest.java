@@ -49,6 +49,28 @@ class ProgramsTableTest {
     return next < 0 ? section : section.substring(0, next);
   }
 
+  /** {@code sniff} reads a file, {@code top} what the kernel counts. */
+  @Test
+  void theOtherProgramsTakeASoftwareDeviceOverUdp() {
+    Set<String> without = new TreeSet<>();
+    for (Cli root : new Cli[] {new Main(), new Programs()}) {
+      without.addAll(withoutDevice(new CommandLine(root)));
+    }
+    assertEquals(Set.of("sniff", "top"), without);
+  }
+
+  private static Set<String> withoutDevice(CommandLine line) {
+    Set<String> found = new TreeSet<>();
+    if (line.getSubcommands().isEmpty()) {
+      if (line.getCommandSpec().findOption("--device") == null) {
+        found.add(line.getCommandName());
+      }
+    } else {
+      line.getSubcommands().values().forEach(sub -> found.addAll(withoutDevice(sub)));
+    }
+    return found;
+  }
+
   private static Set<String> commands(Cli line) {
     return new TreeSet<>(new CommandLine(line).getSubcommands().keySet());
   }

@@ -53,7 +53,9 @@ final class PerfShadow implements Callable<Integer> {
     List<Map<String, Object>> rows =
         ShadowExchange.run(device.checkedDevice(), device.port(), device.gidIndex(), rounds, seed);
     PrintWriter out = spec.commandLine().getOut();
-    out.printf(Locale.ROOT, "%d rounds of five requests are equal. Medians of a round:%n", rounds);
+    String equal =
+        rounds == 1 ? "1 round of five requests is" : rounds + " rounds of five requests are";
+    out.println(equal + " equal. Medians of a round:");
     for (Map<String, Object> row : rows) {
       double median = (long) row.get("p50_ns") / 1000.0;
       out.printf(Locale.ROOT, "%s: %s %.1f us%n", row.get("row"), row.get("language"), median);

@@ -139,7 +139,11 @@ final class ExtendedPosting {
   /** Begins a request; the result is never null, but may be one that is not posted. */
   private static SoftSendRequest begin(long address, int opcode) {
     SendQueue sends = queue(address);
-    if (sends.isFull(sends.pending) || SoftQueuePair.at(address).device.queuesFull) {
+    SoftQueuePair queuePair = SoftQueuePair.at(address);
+    if (sends.isFull(sends.pending) || queuePair.device.queuesFull) {
+      if (sends.pending == 0) {
+        queuePair.explainFull();
+      }
       fail(sends, Errno.ENOMEM);
       sends.current = new SoftSendRequest(1, 0, 0);
     } else {

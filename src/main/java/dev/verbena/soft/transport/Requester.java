@@ -39,9 +39,6 @@ final class Requester implements TransportService {
   private static final long TIMEOUT_UNIT = 4096;
   private static final int RETRY_FOR_EVER = 7;
 
-  /** After a second of waits a program is told. */
-  private static final long LONG_REFUSED = 1_000_000_000;
-
   private final SoftQueuePair queuePair;
   private final SendQueue sends;
   private final Engine engine;
@@ -489,11 +486,7 @@ final class Requester implements TransportService {
     long nanos = Syndrome.rnrNanos(syndrome);
     rnrTimer.start(engine.now() + nanos);
     refusedNanos += nanos;
-    if (refusedNanos > LONG_REFUSED) {
-      queuePair.explain(
-          "the peer has no receive request (RNR), and sends are repeated: it must post receive"
-              + " requests before this end sends");
-    }
+    queuePair.explainRefused(refusedNanos);
   }
 
   private void timedOut() {

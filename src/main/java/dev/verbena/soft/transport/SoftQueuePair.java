@@ -37,6 +37,10 @@ import org.jspecify.annotations.Nullable;
 public final class SoftQueuePair extends SoftObject implements PacketTarget {
   private static final long HANDLE = Abi.current().offsetOf(ibv_qp.layout(), "handle");
   private static final int MIGRATE_AFTER = 2;
+
+  /** After a second of waits a program is told. */
+  private static final long LONG_REFUSED = 1_000_000_000;
+
   private static final System.Logger LOGGER = System.getLogger(SoftQueuePair.class.getName());
 
   public static final int CONNECTION_OPTIONS = 0x3;
@@ -538,7 +542,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   }
 
   /** Logs, once for a queue pair, why its requests do not end; a NIC would say nothing. */
-  void explain(String why) {
+  private void explain(String why) {
     if (isExplained) {
       return;
     }
@@ -548,6 +552,15 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       LOGGER.log(System.Logger.Level.WARNING, line);
     } catch (RuntimeException | OutOfMemoryError | StackOverflowError ofLog) {
       // A handler of the program has failed, or the heap is full: requests do not fail by it.
+    }
+  }
+
+  /** Explains sends that the peer has refused for a time. */
+  void explainRefused(long nanos) {
+    if (nanos > LONG_REFUSED) {
+      explain(
+          "the peer has no receive request (RNR), and sends are repeated: it must post receive"
+              + " requests before this end sends");
     }
   }
 

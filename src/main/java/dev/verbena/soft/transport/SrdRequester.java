@@ -296,6 +296,7 @@ final class SrdRequester implements TransportService {
   /** The receiver is not ready (RNR): the piece is sent again later, with another PSN. */
   private void wait(Transfer transfer) {
     transfer.refusals++;
+    queuePair.explainRefused(transfer.refusals * RNR_DELAY);
     transfer.sent--;
     transfer.waits = true;
     sorted(transfer);

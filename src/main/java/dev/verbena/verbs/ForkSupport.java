@@ -10,20 +10,20 @@ import dev.verbena.internal.Providers;
 import dev.verbena.raw.rdma_h;
 
 /**
- * Fork support for processes that have registered memory.
+ * ForkSupport support for processes that have registered memory.
  *
  * <p>After a {@code fork} the child gets copies of pages that the device uses; on kernels before
  * 5.12 the parent may get the copy instead. {@link ProcessBuilder} is not affected; C code in this
  * process that calls {@code fork} or {@code system} is. See {@code ibv_fork_init(3)}.
  */
-public final class Fork {
-  private Fork() {}
+public final class ForkSupport {
+  private ForkSupport() {}
 
   /** The status of fork support: {@code enum ibv_fork_status}. */
   public enum Status implements NativeConstant {
-    /** Fork support is disabled. */
+    /** ForkSupport support is disabled. */
     DISABLED(rdma_h.IBV_FORK_DISABLED()),
-    /** Fork support was enabled by {@link Fork#initialize}. */
+    /** ForkSupport support was enabled by {@link ForkSupport#initialize}. */
     ENABLED(rdma_h.IBV_FORK_ENABLED()),
     /** The kernel makes fork support unnecessary. */
     UNNEEDED(rdma_h.IBV_FORK_UNNEEDED());
@@ -57,7 +57,8 @@ public final class Fork {
     } catch (VerbsException e) {
       throw e.errno() == Errno.EINVAL
           ? Explanation.add(
-              e, "memory is already registered: call Fork.initialize() before any registration")
+              e,
+              "memory is already registered: call ForkSupport.initialize() before any registration")
           : e;
     }
   }

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 
 /** As rdma-core's test_fork.py; the kernels of the lab copy pages on fork by themselves. */
 @Needs(JVMS)
-class ForkTest extends FakeDeviceFixture {
+class ForkSupportTest extends FakeDeviceFixture {
   private int status = rdma_h.IBV_FORK_DISABLED();
   private boolean hasRegistered;
 
@@ -42,22 +42,22 @@ class ForkTest extends FakeDeviceFixture {
 
   @Test
   void forkSupportIsInitializedFirst() {
-    assertEquals(Fork.Status.DISABLED, Fork.status(provider));
+    assertEquals(ForkSupport.Status.DISABLED, ForkSupport.status(provider));
     hasRegistered = true;
-    var thrown = assertThrows(VerbsException.class, () -> Fork.initialize(provider));
+    var thrown = assertThrows(VerbsException.class, () -> ForkSupport.initialize(provider));
     assertTrue(thrown.getMessage().contains("already registered"), thrown.toString());
     hasRegistered = false;
-    Fork.initialize(provider);
-    assertEquals(Fork.Status.ENABLED, Fork.status(provider));
-    Fork.initialize(provider);
+    ForkSupport.initialize(provider);
+    assertEquals(ForkSupport.Status.ENABLED, ForkSupport.status(provider));
+    ForkSupport.initialize(provider);
     status = rdma_h.IBV_FORK_UNNEEDED();
-    assertEquals(Fork.Status.UNNEEDED, Fork.status(provider));
+    assertEquals(ForkSupport.Status.UNNEEDED, ForkSupport.status(provider));
   }
 
   @DeviceTest
   void forkIsSafe() throws Exception {
     try (Pair pair = new Pair()) {
-      assertNotEquals(Fork.Status.ENABLED, Fork.status(), "nobody asked for it");
+      assertNotEquals(ForkSupport.Status.ENABLED, ForkSupport.status(), "nobody asked for it");
       // A child of this process, as ProcessBuilder makes it, leaves the registered memory alone.
       pair.a.memory.memory().setString(0, "before");
       assertEquals(0, new ProcessBuilder("true").start().waitFor());
@@ -101,7 +101,7 @@ class ForkTest extends FakeDeviceFixture {
     /** Runs. */
     public static void main(String[] arguments) throws Exception {
       if (arguments.length > 0) {
-        Fork.initialize();
+        ForkSupport.initialize();
       }
       try (Context context = Device.list().getFirst().open();
           Arena arena = Arena.ofShared()) {
@@ -120,7 +120,7 @@ class ForkTest extends FakeDeviceFixture {
         }
         region.close();
       }
-      System.out.println("went on, fork " + Fork.status());
+      System.out.println("went on, fork " + ForkSupport.status());
     }
 
     private static void write(
