@@ -22,8 +22,8 @@ final class SoftDevices {
   private SoftDevices() {}
 
   /**
-   * Takes the class path of the tests, the folder or jar of the tests, a folder for reports, and
-   * options of the JVM.
+   * Takes the class path of the tests, the folder or jar of the tests, a folder for reports,
+   * options of the JVM, and classes of tests to run instead of all.
    */
   public static void main(String[] args) throws IOException, InterruptedException {
     Path log = Files.createDirectories(Path.of(args[2])).resolve("log");
@@ -31,8 +31,10 @@ final class SoftDevices {
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--add-modules=jdk.management,java.logging,java.xml,jdk.compiler,jdk.jfr");
     command.add("--enable-native-access=ALL-UNNAMED");
-    command.addAll(Arrays.asList(args).subList(3, args.length));
+    List<String> rest = Arrays.asList(args).subList(3, args.length);
+    command.addAll(rest.stream().filter(word -> word.startsWith("-")).toList());
     command.addAll(List.of("-cp", args[0], "dev.verbena.lab.LabMain", args[1], args[2]));
+    command.addAll(rest.stream().filter(word -> !word.startsWith("-")).toList());
     ProcessBuilder builder =
         new ProcessBuilder(command)
             .directory(new File("."))

@@ -4,6 +4,7 @@ import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Deadline;
 import dev.verbena.internal.Explanation;
+import dev.verbena.internal.Inside;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.foreign.Memory;
@@ -236,8 +237,20 @@ public final class EventChannel extends Resource {
   /**
    * {@return the file descriptor of the channel, for an event loop: readable when an event is
    * pending, and non-blocking; only the channel may close it}
+   *
+   * @throws UnsupportedOperationException for a software device, if this is not Linux
    */
   public int descriptor() {
+    return Readiness.requireSystem(descriptor(Inside.LIBRARY));
+  }
+
+  /**
+   * Returns the descriptor, or the number that stands for it in this library.
+   *
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing"}) // Not for programs.
+  public int descriptor(Inside caller) {
     core.requireOpen();
     return descriptor;
   }

@@ -1,6 +1,7 @@
 package dev.verbena.internal;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.foreign.Libc;
 import dev.verbena.internal.time.Time;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -178,8 +179,13 @@ public final class Providers {
       return List.of(current);
     }
     return ConfiguredDevices.provider()
-        .map(soft -> List.of(soft, NativeProvider.INSTANCE))
+        .map(soft -> Libc.isPresent() ? List.of(soft, NativeProvider.INSTANCE) : List.of(soft))
         .orElse(List.of(NativeProvider.INSTANCE));
+  }
+
+  /** Returns whether a provider is that of the C libraries, which needs Linux. */
+  public static boolean isNative(Provider provider) {
+    return provider == NativeProvider.INSTANCE;
   }
 
   /** Returns the functions of libmlx5, loaded at the first call of one. */

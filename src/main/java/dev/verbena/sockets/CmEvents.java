@@ -5,6 +5,7 @@ import dev.verbena.cm.ConnectionId;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.internal.CurrentProvider;
+import dev.verbena.internal.Inside;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.Readiness;
@@ -42,7 +43,7 @@ final class CmEvents implements AutoCloseable {
   private CmEvents(EventChannel channel, Consumer<ConnectionEvent> receiver) {
     this.channel = channel;
     this.receiver = receiver;
-    this.readiness = Readiness.of(channel.descriptor(), channel.toString());
+    this.readiness = Readiness.of(channel.descriptor(Inside.LIBRARY), channel.toString());
   }
 
   /** Opens a channel of a provider, whose events the receiver gets one after the other. */

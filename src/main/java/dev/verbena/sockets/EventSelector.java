@@ -1,7 +1,7 @@
 package dev.verbena.sockets;
 
 import dev.verbena.VerbsException;
-import dev.verbena.internal.io.EpollSet;
+import dev.verbena.internal.io.EventSet;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.nio.channels.CancelledKeyException;
@@ -62,7 +62,7 @@ final class EventSelector extends AbstractSelector {
   /** Whether the last selection found a channel that is ready, or has an event that remains. */
   private boolean isReady;
 
-  private final EpollSet descriptors;
+  private final EventSet descriptors;
 
   /** Whether a thread was woken that has not noticed it. */
   private final AtomicBoolean isSignalled = new AtomicBoolean();
@@ -79,7 +79,7 @@ final class EventSelector extends AbstractSelector {
 
   EventSelector(SelectorProvider provider) throws IOException {
     super(provider);
-    descriptors = Failures.or(EpollSet::open);
+    descriptors = Failures.or(EventSet::open);
   }
 
   private void requireOpen() {
@@ -88,7 +88,7 @@ final class EventSelector extends AbstractSelector {
     }
   }
 
-  EpollSet descriptors() {
+  EventSet descriptors() {
     return descriptors;
   }
 

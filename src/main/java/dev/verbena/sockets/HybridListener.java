@@ -1,7 +1,7 @@
 package dev.verbena.sockets;
 
 import dev.verbena.internal.Providers;
-import dev.verbena.internal.io.EpollSet;
+import dev.verbena.internal.io.EventSet;
 import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
@@ -376,7 +376,7 @@ final class HybridListener extends ServerSocketChannel implements PolledChannel,
 
   @Override
   public int events(int operations) {
-    return (operations & SelectionKey.OP_ACCEPT) != 0 ? EpollSet.READABLE : 0;
+    return (operations & SelectionKey.OP_ACCEPT) != 0 ? EventSet.READABLE : 0;
   }
 
   @Override

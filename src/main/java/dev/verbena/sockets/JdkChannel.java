@@ -1,6 +1,6 @@
 package dev.verbena.sockets;
 
-import dev.verbena.internal.io.EpollSet;
+import dev.verbena.internal.io.EventSet;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
@@ -37,8 +37,8 @@ final class JdkChannel implements PolledChannel {
 
   @Override
   public int events(int operations) {
-    return ((operations & READS) != 0 ? EpollSet.READABLE : 0)
-        | ((operations & WRITES) != 0 ? EpollSet.WRITABLE : 0);
+    return ((operations & READS) != 0 ? EventSet.READABLE : 0)
+        | ((operations & WRITES) != 0 ? EventSet.WRITABLE : 0);
   }
 
   @Override
@@ -48,7 +48,7 @@ final class JdkChannel implements PolledChannel {
 
   @Override
   public int readyOperations(int operations, int events) {
-    if ((events & ~(EpollSet.READABLE | EpollSet.WRITABLE)) != 0) {
+    if ((events & ~(EventSet.READABLE | EventSet.WRITABLE)) != 0) {
       return operations; // Each of them returns or throws at once.
     }
     int possible = operations;
@@ -56,8 +56,8 @@ final class JdkChannel implements PolledChannel {
       possible &= socket.isConnected() ? ~SelectionKey.OP_CONNECT : SelectionKey.OP_CONNECT;
     }
     return possible
-        & (((events & EpollSet.READABLE) != 0 ? READS : 0)
-            | ((events & EpollSet.WRITABLE) != 0 ? WRITES : 0));
+        & (((events & EventSet.READABLE) != 0 ? READS : 0)
+            | ((events & EventSet.WRITABLE) != 0 ? WRITES : 0));
   }
 
   @Override

@@ -1,7 +1,7 @@
 package dev.verbena.sockets;
 
 import dev.verbena.RdmaException;
-import dev.verbena.internal.io.EpollSet;
+import dev.verbena.internal.io.EventSet;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -349,7 +349,7 @@ final class StreamConnection implements PolledChannel {
 
   @Override
   public int events(int operations) {
-    return EpollSet.READABLE;
+    return EventSet.READABLE;
   }
 
   @Override

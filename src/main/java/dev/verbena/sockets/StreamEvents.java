@@ -1,5 +1,6 @@
 package dev.verbena.sockets;
 
+import dev.verbena.internal.Inside;
 import dev.verbena.internal.SharedWait;
 import dev.verbena.internal.io.Readiness;
 import dev.verbena.internal.time.ScopedLock;
@@ -33,7 +34,7 @@ final class StreamEvents {
     receives = queues.receives();
     this.lock = lock;
     wait = new SharedWait(lock);
-    descriptor = channel.descriptor();
+    descriptor = channel.descriptor(Inside.LIBRARY);
     readiness = Readiness.of(descriptor, channel.toString());
   }
 

@@ -80,7 +80,7 @@ public final class SoftHosts implements AutoCloseable {
    * {@linkplain #strict strict}: so a whole test run shows which tests rely on luck.
    *
    * @return the hosts, to be closed by the test
-   * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
+   * @throws UnsupportedOperationException if the platform is not 64-bit and little-endian
    * @throws IllegalCallerException if the JVM denies native access, which the C structs require
    * @throws IllegalArgumentException if the system property is not a number
    */
@@ -123,7 +123,7 @@ public final class SoftHosts implements AutoCloseable {
    * @param seed determines what is late: print it, to repeat a run as far as the threads of the
    *     test allow
    * @return the hosts, to be closed by the test
-   * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
+   * @throws UnsupportedOperationException if the platform is not 64-bit and little-endian
    * @throws IllegalCallerException if the JVM denies native access, which the C structs require
    */
   public static SoftHosts strict(long seed) {

@@ -125,11 +125,11 @@ public final class SoftNetwork implements AutoCloseable {
    * Creates a network without devices.
    *
    * @return a network, to be closed
-   * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
+   * @throws UnsupportedOperationException if the platform is not 64-bit and little-endian
    * @throws IllegalCallerException if the JVM denies native access, which the C structs need
    */
   public static SoftNetwork create() {
-    Platform.current().requireSupported();
+    Platform.current().requireLayouts();
     NativeAccess.require();
     return new SoftNetwork().started();
   }
@@ -217,7 +217,8 @@ public final class SoftNetwork implements AutoCloseable {
    * @return a network, to be closed
    * @throws IllegalArgumentException if the description is wrong
    * @throws dev.verbena.VerbsException if the socket of a device over UDP cannot be bound
-   * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64
+   * @throws UnsupportedOperationException if this is not Linux on x86-64 or aarch64, for a device
+   *     over UDP; if the platform is not 64-bit and little-endian, for others
    * @throws IllegalCallerException if the JVM denies native access
    */
   public static SoftNetwork of(String description) {

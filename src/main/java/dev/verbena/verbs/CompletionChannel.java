@@ -2,9 +2,11 @@ package dev.verbena.verbs;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
+import dev.verbena.internal.Inside;
 import dev.verbena.internal.SharedWait;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.internal.foreign.Segments;
+import dev.verbena.internal.io.Readiness;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.life.EventReader;
@@ -221,8 +223,19 @@ public final class CompletionChannel extends Resource {
    *
    * @return the descriptor; only the channel may close it
    * @throws IllegalStateException if the channel is closed
+   * @throws UnsupportedOperationException for a software device, if this is not Linux
    */
   public int descriptor() {
+    return Readiness.requireSystem(descriptor(Inside.LIBRARY));
+  }
+
+  /**
+   * Returns the descriptor, or the number that stands for it in this library.
+   *
+   * @hidden
+   */
+  @SuppressWarnings({"exports", "InvalidBlockTag", "doclint:missing"}) // Not for programs.
+  public int descriptor(Inside caller) {
     core.requireOpen();
     return descriptor;
   }

@@ -45,12 +45,8 @@ public final class Verbena {
   }
 
   static Optional<Unsupported> unsupportedReason(Platform platform, Supplier<Provider> system) {
-    String unknown = platform.unsupportedReason();
-    if (unknown != null) {
-      return because(platform.isLinux() ? Reason.ARCHITECTURE : Reason.OPERATING_SYSTEM, unknown);
-    }
     try {
-      return unsupportedReason(system);
+      return missing(platform, system);
     } catch (IllegalCallerException e) {
       return because(Reason.NATIVE_ACCESS, e.getMessage());
     } catch (UnsupportedOperationException | LinkageError e) {
@@ -58,13 +54,17 @@ public final class Verbena {
     }
   }
 
-  private static Optional<Unsupported> unsupportedReason(Supplier<Provider> system) {
+  private static Optional<Unsupported> missing(Platform platform, Supplier<Provider> system) {
     Provider provider;
     try {
       provider = system.get();
     } catch (VerbsException | IllegalArgumentException | IllegalStateException e) {
       // A software device that is described wrongly, or cannot be created.
       return because(Reason.DEVICE, e.getMessage());
+    }
+    String unknown = platform.unsupportedReason();
+    if (unknown != null && Providers.isNative(provider)) {
+      return because(platform.isLinux() ? Reason.ARCHITECTURE : Reason.OPERATING_SYSTEM, unknown);
     }
     Verbs verbs;
     try {

@@ -2,6 +2,7 @@ package dev.verbena.cm;
 
 import static dev.verbena.testing.Need.ADDRESSES;
 import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.DESCRIPTORS;
 import static dev.verbena.testing.Need.PEERS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -171,6 +172,7 @@ class MulticastTest {
    * did.
    */
   @DeviceTest
+  @Needs(DESCRIPTORS)
   void closingLeavesNoMembership() throws Exception {
     Contexts.list(); // Opens the devices, which stay open.
     List<String> before = Descriptors.ofRdma();

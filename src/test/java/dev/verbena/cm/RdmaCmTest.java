@@ -4,6 +4,7 @@ import static dev.verbena.cm.Identifiers.next;
 import static dev.verbena.cm.Identifiers.resolved;
 import static dev.verbena.testing.Need.ADDRESSES;
 import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.DESCRIPTORS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -345,11 +346,18 @@ class RdmaCmTest {
   }
 
   @DeviceTest
+  @Needs(DESCRIPTORS)
+  void theChannelHasADescriptorForEventLoops() {
+    try (EventChannel channel = EventChannel.open()) {
+      assertTrue(channel.descriptor() > 2);
+    }
+  }
+
+  @DeviceTest
   void closingTheChannelEndsTheWait() throws Exception {
     EventChannel channel = EventChannel.open();
     assertNull(channel.poll());
     assertNull(channel.poll(Duration.ofMillis(20)));
-    assertTrue(channel.descriptor() > 2);
     var waiting = new FutureTask<>(channel::take);
     Await.waits(Thread.startVirtualThread(waiting));
     channel.close();

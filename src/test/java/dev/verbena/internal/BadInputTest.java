@@ -116,16 +116,14 @@ class BadInputTest {
 
   @Test
   void otherOperatingSystemIsUnsupported() {
-    for (String devices : List.of("0", "2", "no device")) {
-      String output =
-          new ForkedJvm()
-              .with("-Dos.name=Windows 11", "-Ddev.verbena.soft=" + devices)
-              .run(AskSupport.class)
-              .succeeded();
-      assertTrue(output.contains("OPERATING_SYSTEM"), output);
-      assertTrue(output.contains("Windows 11"), output);
-      assertTrue(output.contains("list: UnsupportedOperationException"), output);
-    }
+    String output =
+        new ForkedJvm()
+            .with("-Dos.name=Windows 11", "-Ddev.verbena.soft=0")
+            .run(AskSupport.class)
+            .succeeded();
+    assertTrue(output.contains("OPERATING_SYSTEM"), output);
+    assertTrue(output.contains("Windows 11"), output);
+    assertTrue(output.contains("list: UnsupportedOperationException"), output);
   }
 
   @Test

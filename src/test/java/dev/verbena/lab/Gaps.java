@@ -31,7 +31,7 @@ public final class Gaps {
   /** The list of an environment. */
   static Gaps of(Environment environment) {
     return switch (environment) {
-      case SOFT, UDP, NIC_TESTING, EFA, HOST -> new Gaps(Map.of());
+      case SOFT, ELSEWHERE, UDP, NIC_TESTING, EFA, HOST -> new Gaps(Map.of());
       case NIC, NIC_AGAIN, NIC_DIRECT -> read(LISTS.resolve("nic"));
       case BOOKWORM, TRIXIE, FORKY, FORKY_ARM64 -> read(LISTS.resolve(environment.toString()));
       case UDP_TO_ROCE, ROCE_TO_UDP -> read(LISTS.resolve(Rig.labGuest().orElseThrow()));

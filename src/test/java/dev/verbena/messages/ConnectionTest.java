@@ -5,6 +5,7 @@ import static dev.verbena.testing.Background.inBackground;
 import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static dev.verbena.testing.Need.ADDRESSES;
 import static dev.verbena.testing.Need.CM;
+import static dev.verbena.testing.Need.DESCRIPTORS;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -365,6 +366,7 @@ class ConnectionTest {
   }
 
   @DeviceTest
+  @Needs(DESCRIPTORS)
   void eachEndTakesOneDescriptor() throws Exception {
     int pairs = 20;
     List<Connection> ends = new ArrayList<>();

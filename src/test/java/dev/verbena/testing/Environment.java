@@ -2,16 +2,20 @@ package dev.verbena.testing;
 
 import static dev.verbena.testing.Need.ADDRESSES;
 import static dev.verbena.testing.Need.BY_HAND;
+import static dev.verbena.testing.Need.CHECKED_COPIES;
 import static dev.verbena.testing.Need.CM;
 import static dev.verbena.testing.Need.C_QUEUES;
+import static dev.verbena.testing.Need.DESCRIPTORS;
 import static dev.verbena.testing.Need.JVMS;
 import static dev.verbena.testing.Need.KERNEL;
+import static dev.verbena.testing.Need.LINUX;
 import static dev.verbena.testing.Need.ONE_HOST;
 import static dev.verbena.testing.Need.ONE_KIND;
 import static dev.verbena.testing.Need.PEERS;
 import static dev.verbena.testing.Need.TWO_HOSTS;
 import static dev.verbena.testing.Need.WIRE;
 
+import dev.verbena.internal.foreign.Libc;
 import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Method;
 import java.util.Collections;
@@ -32,6 +36,9 @@ import org.junit.platform.commons.support.ReflectionSupport;
 public enum Environment {
   /** Two software devices. */
   SOFT(DeviceKind.SOFTWARE, PEERS, KERNEL),
+
+  /** Two software devices on another operating system than Linux, or as on one; by hand. */
+  ELSEWHERE(DeviceKind.SOFTWARE, PEERS, KERNEL, JVMS, DESCRIPTORS, CHECKED_COPIES, LINUX),
 
   /** Two software devices over UDP; by hand. */
   UDP(DeviceKind.SOFTWARE, PEERS, KERNEL, JVMS, ADDRESSES, WIRE),
@@ -97,6 +104,9 @@ public enum Environment {
     }
     if (Rig.isSoftware()) {
       String devices = System.getenv("VERBENA_SOFT");
+      if (!Libc.isPresent()) {
+        return ELSEWHERE;
+      }
       return devices != null && devices.startsWith("udp:") ? UDP : SOFT;
     }
     return Rig.labGuest().map(Environment::named).orElse(HOST);

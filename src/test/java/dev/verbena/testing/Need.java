@@ -26,6 +26,15 @@ public enum Need {
   /** A wire that neither allocates nor is slower than the sender. */
   WIRE("a wire other than a UDP socket of this JVM"),
 
+  /** File descriptors, and selectors, which use them. */
+  DESCRIPTORS("file descriptors, which software devices have on Linux only"),
+
+  /** Copies by the kernel, which report memory that does not exist. */
+  CHECKED_COPIES("Linux to copy from and to memory that does not exist"),
+
+  /** Other functions of Linux. */
+  LINUX("functions of Linux"),
+
   /**
    * Both devices work alike. Of two devices of which one is Soft-RoCE and the other over UDP, one
    * knows no Ethernet addresses, and they compute the ICRC of a FLUSH over different bytes: see

@@ -3,6 +3,8 @@ package dev.verbena.verbs;
 import static dev.verbena.testing.DeviceKind.MLX5;
 import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.CHECKED_COPIES;
+import static dev.verbena.testing.Need.LINUX;
 import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.DELETE_ON_CLOSE;
 import static java.nio.file.StandardOpenOption.READ;
@@ -25,6 +27,7 @@ import dev.verbena.raw.ibv_mr_init_attr;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.testing.Await;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
@@ -199,6 +202,7 @@ class MrTest {
   }
 
   @DeviceTest
+  @Needs(LINUX)
   void mappedFilesAreRegistered() throws IOException {
     Path file = Path.of("/dev/shm", "verbena-" + ProcessHandle.current().pid());
     try (Loop loop = new Loop();
@@ -253,6 +257,7 @@ class MrTest {
   }
 
   @DeviceTest
+  @Needs(CHECKED_COPIES)
   void unmappedMemoryIsExplained() {
     try (Context context = Rig.a().open()) {
       ProtectionDomain pd = context.allocateProtectionDomain();

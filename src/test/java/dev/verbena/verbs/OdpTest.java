@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
+import static dev.verbena.testing.Need.LINUX;
 import static dev.verbena.testing.Need.ONE_KIND;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -47,6 +48,7 @@ import org.opentest4j.TestAbortedException;
 @On(
     value = {SOFTWARE, SOFT_ROCE},
     reason = "the emulated NIC has no on-demand paging")
+@Needs(LINUX)
 class OdpTest {
   private static final int ROUNDS = 5;
   private static final int SIZE = 1024;

@@ -2,6 +2,7 @@ package dev.verbena.verbs;
 
 import static dev.verbena.testing.DeviceKind.MLX5;
 import static dev.verbena.testing.DeviceKind.SOFTWARE;
+import static dev.verbena.testing.Need.DESCRIPTORS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -9,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.testing.DeviceTest;
+import dev.verbena.testing.Needs;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
 import dev.verbena.values.AccessFlag;
@@ -127,6 +129,7 @@ class XrcDeviceTest {
 
   /** The errors are those of {@code ib_uverbs_open_xrcd} of the kernel. */
   @DeviceTest
+  @Needs(DESCRIPTORS)
   void aFileHasOneDomain(@TempDir Path directory) throws IOException {
     try (Context context = Rig.a().open()) {
       Rig.orSkip(() -> XrcDomain.open(context));

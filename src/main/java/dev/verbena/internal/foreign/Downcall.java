@@ -33,7 +33,18 @@ public final class Downcall {
                   JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
               Linker.Option.captureCallState("errno"));
 
+  /** Whether all functions that are called are those of Java: no C function is one of Linux. */
+  private static final boolean IS_JAVA = Platform.current().unsupportedReason() != null;
+
+  /** The errno of a function of Java in a thread, without Linux, whose C library has another. */
+  private static final ThreadLocal<int[]> LEFT = ThreadLocal.withInitial(() -> new int[1]);
+
   private Downcall() {}
+
+  /** Leaves an errno for the caller of the function that returns next. */
+  static void leave(int errno) {
+    LEFT.get()[0] = errno;
+  }
 
   /** Allocates memory for errno. */
   public static MemorySegment capture(Arena arena) {
@@ -65,7 +76,11 @@ public final class Downcall {
       long e,
       long f) {
     try {
-      return (long) HANDLE.invokeExact(function, capture, a, b, c, d, e, f);
+      long result = (long) HANDLE.invokeExact(function, capture, a, b, c, d, e, f);
+      if (IS_JAVA) {
+        ERRNO.set(capture, 0L, LEFT.get()[0]);
+      }
+      return result;
     } catch (Throwable t) {
       throw Call.impossible(t);
     }

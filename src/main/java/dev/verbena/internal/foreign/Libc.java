@@ -28,17 +28,57 @@ public final class Libc {
 
   private static final int SC_PAGESIZE = 30;
 
+  /** A multiple of the page sizes of macOS and Windows, and of most of Linux. */
+  private static final int PAGE_ELSEWHERE = 16384;
+
+  private static final boolean IS_PRESENT = Platform.current().unsupportedReason() == null;
+
   /** The functions that were called. */
   private static final Map<String, MemorySegment> FOUND = new ConcurrentHashMap<>();
 
   private Libc() {}
 
+  /**
+   * Returns whether this is Linux, so that the functions can be called. The software devices of a
+   * JVM need none of them.
+   */
+  public static boolean isPresent() {
+    return IS_PRESENT;
+  }
+
+  /**
+   * Throws unless this is Linux.
+   *
+   * @param what what needs it
+   * @param advice what to use in its place
+   * @throws UnsupportedOperationException if it is not
+   */
+  public static void require(String what, String advice) {
+    if (!IS_PRESENT) {
+      throw new UnsupportedOperationException(
+          what + " needs Linux; this is " + Platform.current() + ": " + advice);
+    }
+  }
+
+  /**
+   * Returns the address of a function.
+   *
+   * @throws UnsupportedOperationException if this is not Linux
+   */
   public static MemorySegment find(String function) {
     MemorySegment found = FOUND.get(function); // Without a lock.
     return found == null ? FOUND.computeIfAbsent(function, Libc::lookUp) : found;
   }
 
+  /** Returns the address of a function; NULL if this is not Linux, or its C library has none. */
+  static MemorySegment findOrNull(String function) {
+    return IS_PRESENT
+        ? Linker.nativeLinker().defaultLookup().find(function).orElse(MemorySegment.NULL)
+        : MemorySegment.NULL;
+  }
+
   private static MemorySegment lookUp(String function) {
+    require("the C function " + function, "software devices of one JVM can be used without");
     return Linker.nativeLinker().defaultLookup().find(function).orElseThrow();
   }
 
@@ -59,7 +99,7 @@ public final class Libc {
 
   /** sysconf(3): the size of a page. */
   public static long pageSize() {
-    return Call.plain(find("sysconf"), SC_PAGESIZE);
+    return IS_PRESENT ? Call.plain(find("sysconf"), SC_PAGESIZE) : PAGE_ELSEWHERE;
   }
 
   /** malloc(3): memory that C frees. */

@@ -18,7 +18,8 @@ import java.util.List;
 
 /**
  * Anonymous memory of the kernel, {@code mmap(2)}: whole pages of zeros. The JVM does not count it
- * against the limit of direct memory.
+ * against the limit of direct memory. Without Linux it is memory of the arena, which the JVM
+ * counts.
  */
 public final class MappedMemory {
   private static final int PROT_READ_WRITE = 3;
@@ -40,7 +41,6 @@ public final class MappedMemory {
     static final MethodHandle HANDLE =
         Linker.nativeLinker()
             .downcallHandle(
-                Libc.find("syscall"),
                 FunctionDescriptor.of(
                     JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG,
                     JAVA_LONG),
@@ -66,6 +66,11 @@ public final class MappedMemory {
       throw new OutOfMemoryError("a memory region of " + size + " bytes");
     }
     long length = Math.ceilDiv(size, page) * page;
+    if (hugePage != 0) {
+      Libc.require("memory of huge pages", "leave hugePages out");
+    } else if (!Libc.isPresent()) {
+      return arena.allocate(length, Math.max(alignment, page)).asSlice(0, size);
+    }
     long mapped = mmap(length + spare, hugePage);
     long start = Math.ceilDiv(mapped, alignment) * alignment;
     if (start > mapped) {
@@ -114,6 +119,7 @@ public final class MappedMemory {
    * @throws VerbsException EINVAL if there is no such node, EPERM if a filter forbids the call
    */
   public static void place(MemorySegment memory, int node) {
+    Libc.require("memory of a NUMA node", "leave numaNode out");
     try (Arena scratch = Arena.ofConfined()) {
       MemorySegment capture = Downcall.capture(scratch);
       MemorySegment mask = scratch.allocate(NODES / Byte.SIZE, Long.BYTES);
@@ -133,10 +139,19 @@ public final class MappedMemory {
   }
 
   private static long mbind(MemorySegment capture, long address, long size, long mask, long bits) {
+    MemorySegment syscall = Libc.find("syscall");
     try {
       return (long)
           SystemCall.HANDLE.invokeExact(
-              capture, SystemCall.MBIND, address, size, (long) MPOL_PREFERRED, mask, bits, 0L);
+              syscall,
+              capture,
+              SystemCall.MBIND,
+              address,
+              size,
+              (long) MPOL_PREFERRED,
+              mask,
+              bits,
+              0L);
     } catch (Throwable t) {
       throw Call.impossible(t);
     }
@@ -147,6 +162,10 @@ public final class MappedMemory {
    * would end the process with SIGBUS, since its cgroup has no huge page left, the call fails.
    */
   public static void populate(MemorySegment memory, long hugePage) {
+    if (!Libc.isPresent()) {
+      memory.fill((byte) 0);
+      return;
+    }
     try (Arena scratch = Arena.ofConfined()) {
       MemorySegment capture = Downcall.capture(scratch);
       long length = Math.ceilDiv(memory.byteSize(), PAGE) * PAGE;

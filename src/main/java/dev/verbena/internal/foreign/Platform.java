@@ -40,20 +40,39 @@ public record Platform(String os, String arch, long addressBits, ByteOrder order
 
   /** Returns the reason why this platform is not supported, or null if it is. */
   public String unsupportedReason() {
-    boolean supported =
-        isLinux()
-            && (isX86() || isAarch64())
-            && addressBits == 64
-            && order == ByteOrder.LITTLE_ENDIAN;
-    return supported
+    return isLinux() && (isX86() || isAarch64()) && hasLayouts()
         ? null
-        : ("Verbena needs Linux on x86-64 or aarch64, 64-bit and little-endian;"
-                + " this is %s on %s, %d-bit and %s")
-            .formatted(
-                os,
-                arch,
-                addressBits,
-                order == ByteOrder.LITTLE_ENDIAN ? "little-endian" : "big-endian");
+        : "Verbena needs Linux on x86-64 or aarch64, 64-bit and little-endian; this is "
+            + this
+            + (hasLayouts() ? ", where the software devices of one JVM work" : "");
+  }
+
+  /**
+   * Throws unless the software devices of one JVM, which need no operating system of their own,
+   * work on this platform.
+   *
+   * @throws UnsupportedOperationException with the requirement and the actual platform
+   */
+  public void requireLayouts() {
+    if (!hasLayouts()) {
+      throw new UnsupportedOperationException(
+          "software devices need a 64-bit and little-endian platform; this is " + this);
+    }
+  }
+
+  /** The sizes and the byte order of the numbers in the C structs. */
+  private boolean hasLayouts() {
+    return addressBits == 64 && order == ByteOrder.LITTLE_ENDIAN;
+  }
+
+  @Override
+  public String toString() {
+    return "%s on %s, %d-bit and %s"
+        .formatted(
+            os,
+            arch,
+            addressBits,
+            order == ByteOrder.LITTLE_ENDIAN ? "little-endian" : "big-endian");
   }
 
   public boolean isLinux() {

@@ -3,7 +3,6 @@ package dev.verbena.internal.foreign;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -11,11 +10,11 @@ import java.lang.foreign.MemorySegment;
  * process_vm_readv(2)}) and reports an address that is not mapped, where an ordinary copy would
  * crash the JVM.
  *
- * <p>If the kernel does not permit the call, an ordinary copy replaces it. Not thread-safe.
+ * <p>If the kernel does not permit the call, or is not that of Linux, an ordinary copy replaces it.
+ * Not thread-safe.
  */
 public final class ProcessMemory {
-  private static final MemorySegment READ =
-      Linker.nativeLinker().defaultLookup().find("process_vm_readv").orElse(MemorySegment.NULL);
+  private static final MemorySegment READ = Libc.findOrNull("process_vm_readv");
   private static final long PID = ProcessHandle.current().pid();
   private static final boolean CHECKED = READ.address() != 0 && new ProcessMemory(true).works();
 

@@ -1,8 +1,8 @@
 package dev.verbena.internal.foreign;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
 
 /**
  * A memory barrier in all threads of this process, made by one of them: {@code membarrier(2)} with
@@ -14,13 +14,14 @@ import java.lang.foreign.MemorySegment;
  * both.
  *
  * <p>Where the system call is not available, a shared arena is closed: for this the JVM makes a
- * handshake with each thread, which also orders its loads and stores.
+ * handshake with each thread, which also orders its loads and stores. Where this is not Linux, both
+ * threads make a full fence: speed does not matter there.
  */
 public final class ThreadBarrier {
   private static final int PRIVATE_EXPEDITED = 1 << 3;
   private static final int REGISTER_PRIVATE_EXPEDITED = 1 << 4;
 
-  private static final MemorySegment SYSCALL = syscall();
+  private static final MemorySegment SYSCALL = Libc.findOrNull("syscall");
   private static final long MEMBARRIER = Platform.current().isAarch64() ? 283 : 324;
   private static final boolean EXPEDITED =
       SYSCALL.address() != 0 && membarrier(REGISTER_PRIVATE_EXPEDITED) == 0;
@@ -33,8 +34,19 @@ public final class ThreadBarrier {
    * after that point see the caller's earlier stores.
    */
   public static void run() {
-    if (!EXPEDITED || membarrier(PRIVATE_EXPEDITED) != 0) {
+    if (!Libc.isPresent()) {
+      VarHandle.fullFence();
+    } else if (!EXPEDITED || membarrier(PRIVATE_EXPEDITED) != 0) {
       handshake();
+    }
+  }
+
+  /**
+   * Orders a store and a load of the data path, without Linux: {@link #run} orders the caller's.
+   */
+  public static void beforeLoad() {
+    if (!Libc.isPresent()) {
+      VarHandle.fullFence();
     }
   }
 
@@ -46,13 +58,6 @@ public final class ThreadBarrier {
   /** Returns whether {@link #run} interrupts the processors that other threads run on. */
   public static boolean interruptsProcessors() {
     return EXPEDITED;
-  }
-
-  private static MemorySegment syscall() {
-    if (Platform.current().unsupportedReason() != null) {
-      return MemorySegment.NULL; // The number of the call is known for these processors alone.
-    }
-    return Linker.nativeLinker().defaultLookup().find("syscall").orElse(MemorySegment.NULL);
   }
 
   /**

@@ -27,8 +27,9 @@ public final class Upcalls {
   private static final FailureLog FAILURES =
       new FailureLog(Upcalls.class, "internal error of the software device");
 
-  /** Returns the address of the thread's errno; reads no argument. */
-  private static final MemorySegment ERRNO = Libc.find("__errno_location");
+  /** Returns the address of the thread's errno; reads no argument. NULL without Linux. */
+  private static final MemorySegment ERRNO =
+      Libc.isPresent() ? Libc.find("__errno_location") : MemorySegment.NULL;
 
   private static final int REHEARSALS = 256;
 
@@ -123,7 +124,12 @@ public final class Upcalls {
   }
 
   private static long failedLong(Throwable t) {
-    Memory.putInt(Call.plain(ERRNO, 0), errno(t)); // The caller of the function reads it next.
+    int errno = errno(t); // The caller of the function reads it next.
+    if (Libc.isPresent()) {
+      Memory.putInt(Call.plain(ERRNO, 0), errno);
+    } else {
+      Downcall.leave(errno);
+    }
     return 0;
   }
 

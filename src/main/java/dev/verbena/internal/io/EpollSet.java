@@ -8,19 +8,12 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A set of file descriptors that one thread waits for until some have events, for a time, or until
- * another thread wakes it ({@code epoll(7)} and an {@code eventfd(2)}). Waiting costs what has
- * events, whatever the size of the set. A virtual thread that waits releases its carrier.
+ * A set of file descriptors of Linux ({@code epoll(7)} and an {@code eventfd(2)}). Waiting costs
+ * what has events, whatever the size of the set.
  */
-public final class EpollSet implements AutoCloseable {
+final class EpollSet extends EventSet {
   /** The number that {@link #number} returns for the descriptor that wakes. */
   private static final int WAKE = -1;
-
-  /** The event of a descriptor that can be read: EPOLLIN. */
-  public static final int READABLE = EpollEvents.READABLE;
-
-  /** The event of a descriptor that can be written: EPOLLOUT. */
-  public static final int WRITABLE = 4;
 
   private static final int CAPACITY = 256;
 
@@ -37,12 +30,7 @@ public final class EpollSet implements AutoCloseable {
     this.readiness = Readiness.of(epoll);
   }
 
-  /**
-   * Opens an empty set.
-   *
-   * @throws VerbsException EMFILE if the process has no more file descriptors
-   */
-  public static EpollSet open() {
+  static EpollSet create() {
     int epoll = Libc.epoll_create1();
     EventFile file = null;
     try {
@@ -60,17 +48,12 @@ public final class EpollSet implements AutoCloseable {
     }
   }
 
-  /**
-   * Adds a descriptor.
-   *
-   * @param number what {@link #number} returns when it has an event; not negative
-   * @param wanted {@link #READABLE}, {@link #WRITABLE} or both; errors are always events
-   */
+  @Override
   public void add(int descriptor, int number, int wanted) {
     control(Libc.EPOLL_CTL_ADD, descriptor, number, wanted);
   }
 
-  /** Changes the events of a descriptor that was added. */
+  @Override
   public void change(int descriptor, int number, int wanted) {
     control(Libc.EPOLL_CTL_MOD, descriptor, number, wanted);
   }
@@ -82,7 +65,7 @@ public final class EpollSet implements AutoCloseable {
     }
   }
 
-  /** Removes a descriptor, before it is closed. The kernel may have removed it with its file. */
+  @Override
   public void remove(int descriptor) {
     int errno = Libc.epoll_ctl(epoll, Libc.EPOLL_CTL_DEL, descriptor, 0);
     if (errno != 0 && errno != Errno.ENOENT) {
@@ -90,13 +73,7 @@ public final class EpollSet implements AutoCloseable {
     }
   }
 
-  /**
-   * Waits until a descriptor has an event, at most so many nanoseconds, until {@link #wake}, or for
-   * an interrupt of a virtual thread.
-   *
-   * @param nanos {@link Long#MAX_VALUE} for no limit
-   * @return the number of descriptors with events
-   */
+  @Override
   public int await(long nanos) {
     if (nanos > 0 && Thread.currentThread().isVirtual()) {
       try {
@@ -141,22 +118,21 @@ public final class EpollSet implements AutoCloseable {
     }
   }
 
-  /** Returns the number of a descriptor that had events after the last {@link #await}. */
+  @Override
   public int number(int index) {
     return EpollEvents.number(events, index);
   }
 
-  /** Returns the events of that descriptor: bits of epoll(7). */
+  @Override
   public int events(int index) {
     return EpollEvents.events(events, index);
   }
 
-  /** Ends the wait of the other thread, or the next one. */
+  @Override
   public void wake() {
     file.add();
   }
 
-  /** Closes the set when no thread uses it. */
   @Override
   public void close() {
     readiness.close();

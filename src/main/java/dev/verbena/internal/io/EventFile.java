@@ -1,86 +1,35 @@
 package dev.verbena.internal.io;
 
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
-import dev.verbena.Errno;
-import dev.verbena.VerbsException;
-import dev.verbena.internal.ErrorConvention;
-import dev.verbena.internal.NativeFunctions;
-import dev.verbena.internal.foreign.Downcall;
 import dev.verbena.internal.foreign.Libc;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 
 /**
- * A file descriptor with a counter: readable while the counter is positive; each read decrements it
- * (an {@code eventfd(2)} with {@code EFD_SEMAPHORE}). Software devices signal events on it.
+ * A counter on which software devices signal events: readable while it is positive; each read
+ * decrements it. On Linux it has a file descriptor, that of an {@code eventfd(2)} with {@code
+ * EFD_SEMAPHORE}; elsewhere it is one of the JVM, and its number is known to this library alone.
  */
-public final class EventFile implements AutoCloseable {
-  private static final int EFD_SEMAPHORE = 1;
-  private static final int EFD_CLOEXEC = 0x80000;
-
-  private static final MemorySegment READ = Libc.find("read");
-  private static final MemorySegment WRITE = Libc.find("write");
-  private static final MemorySegment ONE = Arena.global().allocateFrom(JAVA_LONG, 1);
-
-  private final int descriptor;
-
-  /** The errno of {@link #add}. */
-  private final MemorySegment capture = Downcall.capture(Arena.ofAuto());
-
-  private EventFile(int descriptor) {
-    this.descriptor = descriptor;
-  }
-
+public abstract class EventFile implements AutoCloseable {
   /**
-   * Opens a descriptor with the counter 0.
+   * Opens a file with the counter 0.
    *
-   * @throws VerbsException EMFILE if this process has no more file descriptors
+   * @throws dev.verbena.VerbsException EMFILE if this process has no more file descriptors
    */
   public static EventFile open() {
-    return new EventFile(
-        (int)
-            NativeFunctions.call(
-                Libc.find("eventfd"),
-                "eventfd",
-                ErrorConvention.MINUS_ONE,
-                0,
-                EFD_SEMAPHORE | EFD_CLOEXEC));
+    return Libc.isPresent() ? LinuxEventFile.create() : new JavaEventFile();
   }
 
-  /** Returns the file descriptor. */
-  public int descriptor() {
-    return descriptor;
-  }
+  /** Returns the file descriptor, or the number. */
+  public abstract int descriptor();
 
-  /** Increments the counter. Allocates nothing. */
-  public void add() {
-    long size = Long.BYTES;
-    if (Downcall.call(WRITE, capture, descriptor, ONE.address(), size, 0, 0, 0) != size) {
-      throw new VerbsException("write", Downcall.errno(capture));
-    }
-  }
+  /** Increments the counter. Allocates nothing, unless a thread waits in the JVM. */
+  public abstract void add();
 
   /**
-   * Decrements the counter; waits while it is 0, unless the descriptor is non-blocking.
+   * Decrements the counter; waits while it is 0, unless the file is non-blocking.
    *
-   * @return 0, or the errno: EAGAIN if the descriptor is non-blocking and the count is 0
+   * @return 0, or the errno: EAGAIN if the file is non-blocking and the count is 0
    */
-  public int take() {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment ofRead = Downcall.capture(arena);
-      long count = arena.allocate(JAVA_LONG).address();
-      int errno;
-      do {
-        long read = Downcall.call(READ, ofRead, descriptor, count, Long.BYTES, 0, 0, 0);
-        errno = read < 0 ? Downcall.errno(ofRead) : 0;
-      } while (errno == Errno.EINTR);
-      return errno;
-    }
-  }
+  public abstract int take();
 
   @Override
-  public void close() {
-    Libc.closeQuietly(descriptor);
-  }
+  public abstract void close();
 }

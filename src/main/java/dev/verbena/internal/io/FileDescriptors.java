@@ -24,6 +24,7 @@ public final class FileDescriptors {
    * @throws dev.verbena.VerbsException for example ENOENT or EACCES
    */
   public static int open(Path path) {
+    Libc.require("a file descriptor", "use what needs none");
     String name = path.toFile().getAbsolutePath(); // Of the default file system, or it throws.
     try {
       return Libc.open(name);

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A thread that waits in epoll_wait(2) for all threads that are parked until a descriptor is
@@ -26,10 +27,14 @@ final class Poller implements Simulated.Source {
 
   /** A thread or an action that waits until a descriptor is readable, or its wait is closed. */
   abstract static class Waiter {
-    private final Readiness wait;
+    private final @Nullable Readiness wait;
 
-    Waiter(Readiness wait) {
+    Waiter(@Nullable Readiness wait) {
       this.wait = wait;
+    }
+
+    boolean isOf(Readiness readiness) {
+      return wait == readiness;
     }
 
     /** Ends the wait; called once at most. */
@@ -171,7 +176,7 @@ final class Poller implements Simulated.Source {
     try (var _ = lock.hold()) {
       List<Waiter> all = waiters.get(descriptor);
       if (all != null) {
-        woken = all.stream().filter(waiter -> waiter.wait == wait).toList();
+        woken = all.stream().filter(waiter -> waiter.isOf(wait)).toList();
         all.removeAll(woken);
       }
       if (all == null || all.isEmpty()) {

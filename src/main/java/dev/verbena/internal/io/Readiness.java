@@ -4,10 +4,6 @@ import dev.verbena.internal.foreign.Libc;
 import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import dev.verbena.internal.time.Uninterrupted;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,30 +18,21 @@ import java.util.concurrent.locks.Condition;
  * reused for another file.
  */
 public final class Readiness implements AutoCloseable {
-  private static final short POLLIN = 1;
-  private static final short POLLNVAL = 0x20;
-  private static final long REVENTS = 6;
-
   /**
-   * The time that a platform thread waits in poll(2) before it parks. Events usually arrive soon,
-   * and poll returns in half the time: 15 us; parking takes 30 us (virtual threads 60 us). A thread
-   * in poll cannot be woken, so that an interrupt or a close is noticed after up to this time.
+   * The time that a platform thread waits in poll(2), on Linux, before it parks. Events usually
+   * arrive soon, and poll returns in half the time: 15 us; parking takes 30 us (virtual threads 60
+   * us). A thread in poll cannot be woken, so that an interrupt or a close is noticed after up to
+   * this time.
    */
   private static final long DIRECT_MILLIS = 10;
 
   /** How long closing waits for other threads, which need only processor time to leave. */
   private static final Duration LIMIT = Duration.ofMinutes(2);
 
-  private final int descriptor;
+  private final Watched file;
 
   /** The descriptor and whose it is, for messages. */
   private final String name;
-
-  /**
-   * The {@code struct pollfd}, shared by all threads: they poll for the same and use only poll's
-   * result. Alive as long as a thread is inside.
-   */
-  private final MemorySegment pollfd = Arena.ofAuto().allocate(Long.BYTES, Long.BYTES);
 
   private final ScopedLock lock = new ScopedLock();
   private final Condition left = lock.newCondition();
@@ -59,10 +46,8 @@ public final class Readiness implements AutoCloseable {
   private volatile boolean parked;
 
   private Readiness(int descriptor, String name) {
-    this.descriptor = descriptor;
+    this.file = Watched.of(descriptor);
     this.name = name;
-    pollfd.set(ValueLayout.JAVA_INT, 0, descriptor);
-    pollfd.set(ValueLayout.JAVA_SHORT, Integer.BYTES, POLLIN);
   }
 
   /** Returns the readiness of a descriptor, which it does not own. */
@@ -82,7 +67,21 @@ public final class Readiness implements AutoCloseable {
 
   /** Makes a descriptor non-blocking: reads fail with EAGAIN instead of blocking. */
   public static void setNonBlocking(int descriptor) {
-    Libc.setNonBlocking(descriptor);
+    if (Libc.isPresent()) {
+      Libc.setNonBlocking(descriptor);
+    } else {
+      JavaEventFile.of(descriptor).setNonBlocking();
+    }
+  }
+
+  /**
+   * Returns a descriptor that a program may use in system calls.
+   *
+   * @throws UnsupportedOperationException where it is none of the operating system
+   */
+  public static int requireSystem(int descriptor) {
+    Libc.require("a file descriptor of a channel", "wait by the methods of the channel");
+    return descriptor;
   }
 
   /**
@@ -91,19 +90,7 @@ public final class Readiness implements AutoCloseable {
    * @throws IllegalStateException if the descriptor is not open
    */
   public boolean isReadable() {
-    return poll(0);
-  }
-
-  private boolean poll(int milliseconds) {
-    try {
-      boolean readable = Libc.poll(pollfd.address(), 1, milliseconds) > 0;
-      if (readable && (pollfd.get(ValueLayout.JAVA_SHORT, REVENTS) & POLLNVAL) != 0) {
-        throw new IllegalStateException("file descriptor " + descriptor + " is not open");
-      }
-      return readable;
-    } finally {
-      Reference.reachabilityFence(pollfd);
-    }
+    return file.isReadable(0);
   }
 
   /**
@@ -127,7 +114,7 @@ public final class Readiness implements AutoCloseable {
       }
       if (!Thread.currentThread().isVirtual()) {
         long millis = Math.min(DIRECT_MILLIS, TimeUnit.NANOSECONDS.toMillis(nanos));
-        if (millis > 0 && poll((int) millis)) {
+        if (millis > 0 && file.isReadable((int) millis)) {
           return !closed;
         }
       }
@@ -157,10 +144,9 @@ public final class Readiness implements AutoCloseable {
   }
 
   private boolean park(long start, long nanos) throws InterruptedException {
-    Poller poller = Poller.get();
     var waiter = new Poller.Parked(this);
     parked = true;
-    poller.add(descriptor, waiter);
+    file.add(waiter);
     try {
       // close reads parked after it has set closed: one of the two sees the other's write.
       while (!waiter.isWoken() && !closed) {
@@ -175,7 +161,7 @@ public final class Readiness implements AutoCloseable {
       }
       return !closed;
     } finally {
-      poller.remove(descriptor, waiter);
+      file.remove(waiter);
     }
   }
 
@@ -190,10 +176,8 @@ public final class Readiness implements AutoCloseable {
       return;
     }
     try {
-      Poller poller = Poller.get();
       parked = true;
-      poller.add(
-          descriptor,
+      file.add(
           new Poller.Waiter(this) {
             @Override
             void wake() {
@@ -204,7 +188,7 @@ public final class Readiness implements AutoCloseable {
             }
           });
       if (closed) { // As in park: one of the two sees the other.
-        poller.close(descriptor, this);
+        file.close(this);
       }
     } finally {
       leave();
@@ -229,7 +213,7 @@ public final class Readiness implements AutoCloseable {
       closed = true;
     }
     if (parked) {
-      Poller.get().close(descriptor, this);
+      file.close(this);
     }
     try (var _ = lock.hold()) {
       awaitNobodyInside(limit.toNanos());

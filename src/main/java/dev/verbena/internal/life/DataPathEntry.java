@@ -76,6 +76,7 @@ public final class DataPathEntry {
     }
     // Odd also if an error, such as a StackOverflowError, prevented the end of the call before.
     CALLS.setOpaque(this, (calls + 1) | 1);
+    ThreadBarrier.beforeLoad();
     if ((boolean) REVOKED.getOpaque(this)) {
       leave();
       return false;
