@@ -10,6 +10,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Explains an errno of binding to or resolving an IP address, with the remedy. */
 final class AddressAdvice {
+  /** Where an address is bound. */
+  static final String WILDCARD = "the wildcard address '::' for all of them";
+
   private AddressAdvice() {}
 
   /**
@@ -42,14 +45,15 @@ final class AddressAdvice {
   /**
    * Throws an exception for a loopback address without a device: the kernel would treat it as a
    * wildcard address.
+   *
+   * @param otherwise what is possible, too
    */
-  static void requireReachable(String use, InetSocketAddress local) {
+  static void requireReachable(String use, InetSocketAddress local, String otherwise) {
     if (isLoopback(local)
         && !Providers.system().serves(local.getAddress())
         && !isLoopbackServed()) {
       throw new IllegalArgumentException(
-          "cannot %s %s%s, or the wildcard address '::' for all of them"
-              .formatted(use, local, on(Errno.ENODEV, local)));
+          "cannot %s %s%s, or %s".formatted(use, local, on(Errno.ENODEV, local), otherwise));
     }
   }
 

@@ -114,7 +114,8 @@ public final class Endpoint implements AutoCloseable {
    * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
    */
   public static Endpoint bind(PortSpace portSpace, InetSocketAddress local) {
-    AddressAdvice.requireReachable("bind to", Objects.requireNonNull(local, "local"));
+    AddressAdvice.requireReachable(
+        "bind to", Objects.requireNonNull(local, "local"), AddressAdvice.WILDCARD);
     Endpoint endpoint = create(Providers.reaching(local).rdmacm(), portSpace);
     try {
       endpoint.id.bind(local);
@@ -177,7 +178,7 @@ public final class Endpoint implements AutoCloseable {
       Consumer<ConnectionOptions> options)
       throws InterruptedException {
     if (local != null) {
-      AddressAdvice.requireReachable("connect from", local);
+      AddressAdvice.requireReachable("connect from", local, "no local address");
     }
     return resolve(
         Providers.reaching(local, peer).rdmacm(), portSpace, local, peer, timeout, options);

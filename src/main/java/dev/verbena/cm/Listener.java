@@ -126,7 +126,8 @@ public final class Listener implements AutoCloseable {
       InetSocketAddress local,
       int backlog,
       Consumer<ConnectionOptions> options) {
-    AddressAdvice.requireReachable("listen on", Objects.requireNonNull(local, "local"));
+    AddressAdvice.requireReachable(
+        "listen on", Objects.requireNonNull(local, "local"), AddressAdvice.WILDCARD);
     EventChannel channel = EventChannel.open(Providers.reaching(local).rdmacm());
     try {
       ConnectionId id = channel.createId(portSpace);

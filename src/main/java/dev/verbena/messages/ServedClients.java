@@ -154,7 +154,7 @@ final class ServedClients {
         client = new ServedClient(server, this, begun, queue, terms);
         all.add(client);
         if (!server.mayAccept()) { // Perhaps before it was added.
-          throw new IllegalStateException(server + " is closed");
+          throw new IllegalStateException("the server is closed");
         }
         byNumber.put(client.queues().queuePair(), client);
         request.accept(settings.parameters(), terms.toBytes(), settings.timeout());

@@ -132,7 +132,12 @@ final class EventKey extends AbstractSelectionKey {
     int current = isValid() ? polled.descriptor() : NO_DESCRIPTOR;
     int wanted = current == NO_DESCRIPTOR ? 0 : polled.events(interest);
     if (descriptor == NO_DESCRIPTOR && wanted != 0) {
-      selector.descriptors().add(current, number, wanted);
+      try {
+        selector.descriptors().add(current, number, wanted);
+      } catch (UnsupportedOperationException e) {
+        selector.examineNext(this); // Each selection throws.
+        throw e;
+      }
       descriptor = current;
     } else if (descriptor != NO_DESCRIPTOR && wanted == 0) {
       selector.descriptors().remove(descriptor);

@@ -1,6 +1,7 @@
 package dev.verbena.sockets;
 
 import dev.verbena.VerbsException;
+import dev.verbena.internal.foreign.Libc;
 import dev.verbena.internal.io.EventSet;
 import dev.verbena.internal.time.Time;
 import java.io.IOException;
@@ -121,6 +122,7 @@ final class EventSelector extends AbstractSelector {
     } else if (channel instanceof PolledChannel own) {
       return own;
     } else if (JdkChannels.has(channel)) {
+      Libc.require("a selector of channels of the JDK", "register RDMA channels alone");
       return new JdkChannel(channel);
     }
     throw new IllegalSelectorException();

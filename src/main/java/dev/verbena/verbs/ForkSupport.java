@@ -10,7 +10,7 @@ import dev.verbena.internal.Providers;
 import dev.verbena.raw.rdma_h;
 
 /**
- * ForkSupport support for processes that have registered memory.
+ * Fork support for processes that have registered memory.
  *
  * <p>After a {@code fork} the child gets copies of pages that the device uses; on kernels before
  * 5.12 the parent may get the copy instead. {@link ProcessBuilder} is not affected; C code in this
@@ -21,9 +21,9 @@ public final class ForkSupport {
 
   /** The status of fork support: {@code enum ibv_fork_status}. */
   public enum Status implements NativeConstant {
-    /** ForkSupport support is disabled. */
+    /** Fork support is disabled. */
     DISABLED(rdma_h.IBV_FORK_DISABLED()),
-    /** ForkSupport support was enabled by {@link ForkSupport#initialize}. */
+    /** Fork support was enabled by {@link ForkSupport#initialize}. */
     ENABLED(rdma_h.IBV_FORK_ENABLED()),
     /** The kernel makes fork support unnecessary. */
     UNNEEDED(rdma_h.IBV_FORK_UNNEEDED());

@@ -34,11 +34,11 @@ class WithoutLinuxTest {
     assertShows(output, "received: hello");
     assertShows(output, "refused: ibv_reg_mr: .*ENOMEM.*");
     assertShows(output, "prefaulted: 5000");
-    assertShows(output, "huge pages: memory of huge pages needs Linux; .*: leave hugePages out");
-    assertShows(output, "node: memory of a NUMA node needs Linux; .*: leave numaNode out");
-    assertShows(output, "channel: a file descriptor .* needs Linux; .* methods of the channel");
-    assertShows(output, "CM: a file descriptor .* needs Linux; .* methods of the channel");
-    assertShows(output, "file: a file descriptor needs Linux; .*: use what needs none");
+    assertShows(output, "huge pages: memory of huge pages needs Linux .*; .*: leave hugePages out");
+    assertShows(output, "node: memory of a NUMA node needs Linux .*; .*: leave numaNode out");
+    assertShows(output, "channel: a file descriptor .* needs Linux .*; .* methods of the channel");
+    assertShows(output, "CM: a file descriptor .* needs Linux .*; .* methods of the channel");
+    assertShows(output, "file: a file descriptor needs Linux .*; .*: use what needs none");
   }
 
   @Test

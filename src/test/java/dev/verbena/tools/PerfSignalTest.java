@@ -50,9 +50,9 @@ class PerfSignalTest {
   @ParameterizedTest
   @CsvSource({"lat, TERM, 143", "bw, INT, 130"})
   void aRowIsPrintedAsItsSizeEnds(String measured, String signal, int status) throws Exception {
-    try (Program perf = start(measured, "--sizes", "64:1073741824:127", "-w", "0", "-n", "16")) {
-      perf.says("\n       64        16 ");
-      perf.says("\n     8128        16 ");
+    try (Program perf = start(measured, "--sizes", "64:1073741824:127", "-w", "0", "-n", "2000")) {
+      perf.says("\n       64      2000 ");
+      perf.says("\n     8128      2000 ");
       signal(signal, perf);
       assertEquals(status, perf.exitStatus(), perf.text());
     }

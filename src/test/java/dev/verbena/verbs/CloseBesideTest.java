@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.fake.SlowCalls;
+import dev.verbena.internal.jfr.ObjectName;
 import dev.verbena.internal.life.DataPathEntry;
 import dev.verbena.testing.Await;
 import dev.verbena.values.AccessFlag;
@@ -67,7 +68,7 @@ class CloseBesideTest {
     int before = slow.begun.get();
     Thread.ofPlatform().start(using);
     Await.until("a call of C", () -> slow.begun.get() > before + 2 || using.isDone());
-    String name = resource.toString();
+    String name = ObjectName.of(resource);
     resource.close();
     String message = using.get().getMessage();
     assertTrue(message.contains(name) && message.endsWith("is closed"), message);
@@ -257,7 +258,7 @@ class CloseBesideTest {
                     .getMessage());
     Thread.ofPlatform().start(closing);
     assertEquals(
-        posted
+        ObjectName.of(posted)
             + " cannot be closed: thread "
             + Thread.currentThread().getName()
             + " does not return from a call with its ReceiveList",

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.flow.FlowCounters;
+import dev.verbena.internal.jfr.ObjectName;
 import dev.verbena.testing.Await;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.MemoryWindowType;
@@ -113,7 +114,7 @@ class ControlCallsBesideCloseTest {
       Thread.ofPlatform().start(caller);
       begun.await();
       object.close();
-      assertEquals(object + " is closed", caller.get());
+      assertEquals(ObjectName.of(object) + " is closed", caller.get());
     }
   }
 

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.jfr.ObjectName;
 import dev.verbena.raw.ibv_pd;
 import dev.verbena.testing.Await;
 import dev.verbena.values.AccessFlag;
@@ -147,7 +148,7 @@ class MemoryLifetimeTest extends FakeDeviceFixture {
     for (MemoryRegion region : regions) {
       assertFalse(region.isOpen());
       var closed = assertThrows(IllegalStateException.class, region::memory);
-      assertEquals(region + " is closed", closed.getMessage());
+      assertEquals(ObjectName.of(region) + " is closed", closed.getMessage());
     }
   }
 

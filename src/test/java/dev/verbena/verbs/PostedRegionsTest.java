@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.fake.FakeProvider;
+import dev.verbena.internal.jfr.ObjectName;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.MemoryWindowType;
 import dev.verbena.values.QueuePairCapacity;
@@ -46,7 +47,7 @@ class PostedRegionsTest {
   private void refusedFor(MemoryRegion region, ReceiveList list) {
     String message =
         assertThrows(IllegalStateException.class, () -> queuePair.post(list)).getMessage();
-    assertTrue(message.contains(region + ", which is closed"), message);
+    assertTrue(message.contains(ObjectName.of(region) + ", which is closed"), message);
   }
 
   @Test

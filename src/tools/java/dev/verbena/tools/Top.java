@@ -86,8 +86,8 @@ final class Top implements Callable<Integer> {
       throw new UnsupportedOperationException(
           "no RDMA device in "
               + PortCounters.DEVICES
-              + ": see verbena doctor. A software device exists in one JVM, whose"
-              + " Context.statistics() and JFR events show its traffic");
+              + ": see verbena doctor. A software device exists in one JVM, whose JFR events show"
+              + " its connections");
     }
     List<PortCounters> before = ports();
     long then = System.nanoTime();

@@ -2,7 +2,6 @@ package dev.verbena.internal.foreign;
 
 import dev.verbena.raw.pthread_mutex_t;
 import java.lang.foreign.GroupLayout;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.PaddingLayout;
 import java.lang.foreign.StructLayout;
@@ -61,7 +60,7 @@ public enum Abi {
   }
 
   private static boolean hasGlibc() {
-    return Linker.nativeLinker().defaultLookup().find("gnu_get_libc_version").isPresent();
+    return Libc.findOrNull("gnu_get_libc_version").address() != 0;
   }
 
   /**

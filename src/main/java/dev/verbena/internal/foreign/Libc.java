@@ -56,7 +56,11 @@ public final class Libc {
   public static void require(String what, String advice) {
     if (!IS_PRESENT) {
       throw new UnsupportedOperationException(
-          what + " needs Linux; this is " + Platform.current() + ": " + advice);
+          what
+              + " needs Linux on x86-64 or aarch64; this is "
+              + Platform.current()
+              + ": "
+              + advice);
     }
   }
 

@@ -7,7 +7,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** A counter without a file descriptor, for which threads wait in the JVM. */
-final class JavaEventFile extends EventFile implements Watched {
+final class JavaEventFile extends EventFile implements Watched, Watched.Waiters {
   /** More than Linux gives to a descriptor, so that no system call takes the number for one. */
   private static final int FIRST = 1 << 30;
 
@@ -92,6 +92,11 @@ final class JavaEventFile extends EventFile implements Watched {
       throw new IllegalStateException("file descriptor " + number + " is not open");
     }
     return count > 0;
+  }
+
+  @Override
+  public Watched.Waiters waiters() {
+    return this;
   }
 
   @Override

@@ -144,9 +144,10 @@ public final class Readiness implements AutoCloseable {
   }
 
   private boolean park(long start, long nanos) throws InterruptedException {
+    Watched.Waiters waiters = file.waiters(); // It can fail: then close has nobody to wake.
     var waiter = new Poller.Parked(this);
     parked = true;
-    file.add(waiter);
+    waiters.add(waiter);
     try {
       // close reads parked after it has set closed: one of the two sees the other's write.
       while (!waiter.isWoken() && !closed) {
@@ -161,7 +162,7 @@ public final class Readiness implements AutoCloseable {
       }
       return !closed;
     } finally {
-      file.remove(waiter);
+      waiters.remove(waiter);
     }
   }
 
@@ -176,8 +177,9 @@ public final class Readiness implements AutoCloseable {
       return;
     }
     try {
+      Watched.Waiters waiters = file.waiters();
       parked = true;
-      file.add(
+      waiters.add(
           new Poller.Waiter(this) {
             @Override
             void wake() {
@@ -188,7 +190,7 @@ public final class Readiness implements AutoCloseable {
             }
           });
       if (closed) { // As in park: one of the two sees the other.
-        file.close(this);
+        waiters.close(this);
       }
     } finally {
       leave();
@@ -213,7 +215,7 @@ public final class Readiness implements AutoCloseable {
       closed = true;
     }
     if (parked) {
-      file.close(this);
+      file.waiters().close(this);
     }
     try (var _ = lock.hold()) {
       awaitNobodyInside(limit.toNanos());

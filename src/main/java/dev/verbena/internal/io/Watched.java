@@ -1,5 +1,6 @@
 package dev.verbena.internal.io;
 
+import dev.verbena.VerbsException;
 import dev.verbena.internal.foreign.Libc;
 
 /** A file that a {@link Readiness} waits for: a descriptor of Linux, or one of the JVM. */
@@ -16,12 +17,22 @@ interface Watched {
    */
   boolean isReadable(int milliseconds);
 
-  /** Wakes a waiter once when the file is readable, immediately if it is. */
-  void add(Poller.Waiter waiter);
+  /**
+   * Returns those that wait for the file.
+   *
+   * @throws VerbsException EMFILE, ENFILE or ENOMEM if nothing can wait for a descriptor
+   */
+  Waiters waiters();
 
-  /** Removes a waiter that does not wait any more. */
-  void remove(Poller.Waiter waiter);
+  /** Those that wait for a file. */
+  interface Waiters {
+    /** Wakes a waiter once when the file is readable, immediately if it is. */
+    void add(Poller.Waiter waiter);
 
-  /** Wakes all waiters of one object. */
-  void close(Readiness wait);
+    /** Removes a waiter that does not wait any more. */
+    void remove(Poller.Waiter waiter);
+
+    /** Wakes all waiters of one object. */
+    void close(Readiness wait);
+  }
 }

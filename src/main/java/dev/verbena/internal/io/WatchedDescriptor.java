@@ -40,17 +40,24 @@ final class WatchedDescriptor implements Watched {
   }
 
   @Override
-  public void add(Poller.Waiter waiter) {
-    Poller.get().add(descriptor, waiter);
+  public Waiters waiters() {
+    return new Polled(Poller.get(), descriptor);
   }
 
-  @Override
-  public void remove(Poller.Waiter waiter) {
-    Poller.get().remove(descriptor, waiter);
-  }
+  private record Polled(Poller poller, int descriptor) implements Waiters {
+    @Override
+    public void add(Poller.Waiter waiter) {
+      poller.add(descriptor, waiter);
+    }
 
-  @Override
-  public void close(Readiness wait) {
-    Poller.get().close(descriptor, wait);
+    @Override
+    public void remove(Poller.Waiter waiter) {
+      poller.remove(descriptor, waiter);
+    }
+
+    @Override
+    public void close(Readiness wait) {
+      poller.close(descriptor, wait);
+    }
   }
 }

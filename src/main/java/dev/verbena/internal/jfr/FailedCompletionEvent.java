@@ -61,7 +61,7 @@ final class FailedCompletionEvent extends Event {
       return;
     }
     FailedCompletionEvent event = new FailedCompletionEvent();
-    event.queue = queue.toString();
+    event.queue = ObjectName.of(queue);
     event.queuePair = queuePair;
     event.id = id;
     event.status = status.toString();

@@ -106,7 +106,7 @@ public final class FlightEvents {
   public static void endWait(Object begun, Object channel, boolean found) {
     if (begun != null && RecordedEvents.isDue(begun)) {
       RecordedEvents.ChannelWait event = (RecordedEvents.ChannelWait) begun;
-      event.channel = channel.toString();
+      event.channel = ObjectName.of(channel);
       event.found = found;
       event.commit();
     }
@@ -119,7 +119,7 @@ public final class FlightEvents {
             instanceof RecordedEvents.Asynchronous recorded) {
       recorded.device = device.toString();
       recorded.type = type.toString();
-      recorded.object = object.toString();
+      recorded.object = ObjectName.of(object);
       recorded.commit();
     }
   }
@@ -129,8 +129,8 @@ public final class FlightEvents {
     if (isActive()
         && RecordedEvents.enabled(new RecordedEvents.ConnectionEstablished())
             instanceof RecordedEvents.ConnectionEstablished recorded) {
-      recorded.connection = id.toString();
-      recorded.queuePair = queuePair == null ? null : queuePair.toString();
+      recorded.connection = ObjectName.of(id);
+      recorded.queuePair = queuePair == null ? null : ObjectName.of(queuePair);
       recorded.commit();
     }
   }
@@ -143,7 +143,7 @@ public final class FlightEvents {
     if (isActive()
         && RecordedEvents.enabled(new RecordedEvents.ConnectionEnded())
             instanceof RecordedEvents.ConnectionEnded recorded) {
-      recorded.connection = id.toString();
+      recorded.connection = ObjectName.of(id);
       recorded.event = event.toString();
       recorded.status = status;
       recorded.reason = reason;

@@ -4,6 +4,7 @@ import dev.verbena.internal.Verbs;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.foreign.StackSpace;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.jfr.ObjectName;
 import dev.verbena.internal.time.Time;
 import dev.verbena.internal.time.Uninterrupted;
 import java.time.Duration;
@@ -55,10 +56,7 @@ public final class Core {
   /** In the order of creation; a set, so that removal takes constant time. */
   private final LinkedHashSet<Core> children = new LinkedHashSet<>();
 
-  /**
-   * The threads that create an object on this one or call C with it, which delays its closing; a
-   * thread may do both, and is then contained twice.
-   */
+  /** The threads that create an object on this one or call C with it, which delays its closing. */
   private final List<Thread> holders = new ArrayList<>(0);
 
   private final DataPathUsers users = new DataPathUsers();
@@ -695,6 +693,6 @@ public final class Core {
 
   @Override
   public String toString() {
-    return ObjectText.name(owner);
+    return ObjectName.of(owner);
   }
 }

@@ -1,6 +1,7 @@
 package dev.verbena.internal.life;
 
 import dev.verbena.internal.foreign.StackSpace;
+import dev.verbena.internal.foreign.ThreadBarrier;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Collections;
@@ -86,6 +87,7 @@ public final class DataPathUser {
               + userBeside(Thread.currentThread())
               + ": use one for each thread");
     }
+    ThreadBarrier.beforeLoad();
     return next;
   }
 

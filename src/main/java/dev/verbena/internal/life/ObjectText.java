@@ -36,11 +36,4 @@ public final class ObjectText {
       return core.isOpen() ? read.get() : null;
     }
   }
-
-  /** The string of an object without what is in parentheses. */
-  static String name(Object object) {
-    String text = String.valueOf(object);
-    int end = text.indexOf(" (");
-    return end < 0 ? text : text.substring(0, end);
-  }
 }

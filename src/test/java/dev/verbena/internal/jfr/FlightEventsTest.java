@@ -231,9 +231,16 @@ class FlightEventsTest {
             });
     assertEquals(2, events.size(), events::toString);
     for (RecordedEvent event : events) {
-      assertTrue(event.getString("connection").matches(".*/.+:\\d+ to /.+:\\d+"), event::toString);
-      assertTrue(event.getString("queuePair").startsWith("queue pair 0x"), event::toString);
+      assertNamesConnection(event);
+      String queuePair = event.getString("queuePair");
+      assertTrue(queuePair.matches("queue pair 0x[0-9a-f]+ of \\w+"), queuePair);
     }
+  }
+
+  /** The events of a connection have the same name, also when its identifier is closed. */
+  private static void assertNamesConnection(RecordedEvent event) {
+    String connection = event.getString("connection");
+    assertTrue(connection.matches(".*/[^/ ]+:\\d+ to /[^/ ]+:\\d+"), connection);
   }
 
   @Test
@@ -258,6 +265,7 @@ class FlightEventsTest {
                         && event.getInt("status") == 0
                         && event.getString("reason").equals(EventType.DISCONNECTED.meaning())),
         events::toString);
+    events.forEach(FlightEventsTest::assertNamesConnection);
   }
 
   @Test
