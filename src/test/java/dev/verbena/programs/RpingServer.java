@@ -1,8 +1,6 @@
 package dev.verbena.programs;
 
-import dev.verbena.cm.ConnectionEvent;
-import dev.verbena.cm.ConnectionException;
-import dev.verbena.cm.EventType;
+import dev.verbena.RdmaException;
 import dev.verbena.messages.Connection;
 import dev.verbena.tools.command.Patience;
 import dev.verbena.values.AccessFlag;
@@ -54,18 +52,28 @@ final class RpingServer {
   }
 
   /**
-   * Sends the message that ends a ping; returns false if the client has disconnected: it may do so
-   * as soon as the message arrives, before this end receives the completion.
+   * Sends the message that ends a ping; returns false if the client has closed: it may do so as
+   * soon as the message arrives, before this end receives the completion. If the network has lost
+   * the acknowledgement, nobody is left to repeat it, and the send fails.
    */
-  private boolean sendLastGoAhead() throws IOException, InterruptedException {
+  private boolean sendLastGoAhead() throws InterruptedException {
     try {
       client.send(GO_AHEAD);
       return true;
-    } catch (ConnectionException e) {
-      ConnectionEvent event = e.event();
-      if (event == null || event.type() != EventType.DISCONNECTED) {
-        throw e;
+    } catch (RdmaException e) {
+      if (hasClientClosed(e)) {
+        return false;
       }
+      throw e;
+    }
+  }
+
+  /** Returns whether the client's last message was that it closes. */
+  private boolean hasClientClosed(RdmaException failure) throws InterruptedException {
+    try {
+      return receive() == null;
+    } catch (RdmaException e) {
+      failure.addSuppressed(e);
       return false;
     }
   }

@@ -178,8 +178,8 @@ class StoppedPeerTest {
 
     private int looks;
 
-    LookingEnd(Device device) {
-      super(WRITES, new Link(device, bufferSize(WRITES), 1), Duration.ofNanos(1));
+    LookingEnd(Device device, Duration timeout) {
+      super(WRITES, new Link(device, bufferSize(WRITES), 1), timeout);
       link().queuePair().connect(link().address());
       knows(RemoteMemory.of(link().region()));
     }
@@ -197,9 +197,21 @@ class StoppedPeerTest {
 
   @Test
   void clientThatIsStillMeasuringIsAwaited() throws Exception {
-    try (LookingEnd end = new LookingEnd(device)) {
+    try (LookingEnd end = new LookingEnd(device, Duration.ofNanos(1))) {
+      end.link().setWaiting(Patience.WITH_PEER, false); // Of the reads that look at the peer.
       end.awaitLeave();
       assertEquals(LookingEnd.LOOKS, end.looks);
+    }
+  }
+
+  @Test
+  void serverThatDoesNotAnswerIsAwaitedForTheTimeout() throws Exception {
+    try (LookingEnd end = new LookingEnd(device, SECOND)) {
+      var message = assertThrows(IllegalStateException.class, () -> end.link().take(1));
+      assertEquals("no completion within 1 s", message.getMessage());
+      PolledWrites writes = new PolledWrites(end, WRITES.size());
+      var write = assertThrows(IllegalStateException.class, () -> writes.await(0));
+      assertEquals("the peer has not written message 0 within 1 s", write.getMessage());
     }
   }
 

@@ -36,7 +36,7 @@ abstract class PerfEnd implements AutoCloseable {
     this.task = task;
     this.link = link;
     this.timeout = timeout;
-    link.setWaiting(task.patience(), task.plan().events());
+    link.setWaiting(task.patience(timeout), task.plan().events());
   }
 
   /** Returns the size of the buffer of an end. */

@@ -88,7 +88,7 @@ record PerfTask(Operation operation, int size, int warmUp, int iterations, PerfP
     return Math.addExact(warmUp, iterations);
   }
 
-  /** Returns the timeout of the next completion: for bandwidth, of a batch. */
+  /** Returns the timeout of a completion for which the peer does nothing. */
   Duration patience() {
     return Patience.forBytes(bytesOfBatch());
   }

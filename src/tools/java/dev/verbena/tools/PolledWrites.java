@@ -22,7 +22,7 @@ final class PolledWrites {
 
   PolledWrites(PerfEnd end, int size) {
     link = end.link();
-    patience = end.task().patience();
+    patience = end.task().patience(end.timeout());
     memory = new PolledMemory(link.region());
     request = end.requests(1, size, 0);
     sent = size - 1L;
