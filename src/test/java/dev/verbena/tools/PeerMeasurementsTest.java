@@ -64,8 +64,8 @@ class PeerMeasurementsTest extends QualifyFixture {
             .succeeded();
     assertTrue(
         run.out().matches("(?s).*\nWith a peer\\S* .*\\d+ of \\d+ measured[.,].*"), run.out());
-    assertTrue(
-        run.err().contains(": bandwidth of send, 1 B, depth 128, queue pairs: 1"), run.err());
+    // The first one: a busy machine has no time left for others.
+    assertTrue(run.err().contains(": latency of send, 1 B, depth 1, queue pairs: 1"), run.err());
     List<?> rows = rows(read(), "peer");
     List<Object> bad = new ArrayList<>(rows);
     bad.removeIf(
