@@ -1,8 +1,10 @@
 package dev.verbena.tools;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.testing.Program;
 import dev.verbena.tools.Check.Verdict;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -182,6 +184,23 @@ class DoctorTest {
             "7f02-7f03 r--p 00000000 08:01 2 /usr/lib/librdmacm.so.1.3.44.0");
     assertEquals(" of rdma-core 44.0", JavaChecks.release(maps));
     assertEquals("", JavaChecks.release(List.of()));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, 1, 2 problems to solve", "2, 0, RDMA can be used here"})
+  void anotherSystemThanLinuxHasTheSoftwareDevicesOfOneJvm(String soft, int status, String verdict)
+      throws Exception {
+    List<String> options =
+        List.of("-XX:TieredStopAtLevel=1", "-Dos.name=Other", "-Ddev.verbena.soft=" + soft);
+    try (Program doctor = Program.start(Program.java(options, Main.class, "doctor"))) {
+      assertEquals(status, doctor.exitStatus(), doctor.text());
+      String text = doctor.text();
+      assertTrue(text.contains(verdict), text);
+      assertTrue(text.contains("-Ddev.verbena.soft=2"), text);
+      for (String ofLinux : List.of("udp", "UDP", "modprobe", "/dev/infiniband", "libibverbs")) {
+        assertFalse(text.contains(ofLinux), ofLinux + " in\n" + text);
+      }
+    }
   }
 
   private void device() throws IOException {

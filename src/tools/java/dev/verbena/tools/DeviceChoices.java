@@ -16,7 +16,7 @@ final class DeviceChoices {
   }
 
   List<Check> run() {
-    return List.of(nic(), softRoce(), lab(), softwareDevice(), new RocePort(machine).check());
+    return List.of(nic(), softRoce(), lab(), inOneJvm(), new RocePort(machine).check());
   }
 
   private List<String> devices(Predicate<String> kind) {
@@ -56,7 +56,8 @@ final class DeviceChoices {
             "clone the repository, and run ./verbena there");
   }
 
-  private static Check softwareDevice() {
+  /** The software devices of one JVM, which need no operating system of their own. */
+  static Check inOneJvm() {
     return Check.ok(
         "software device, in the JVM: --both-ends for the programs of this command line,"
             + " -Ddev.verbena.soft=2 or VERBENA_SOFT=2 for others");

@@ -57,8 +57,16 @@ final class Doctor implements Callable<Integer> {
     return checks;
   }
 
-  /** Runs all checks by topic, in the order of their dependencies. */
+  /**
+   * Runs all checks by topic, in the order of their dependencies; on other systems than Linux those
+   * of software devices.
+   */
   static Map<String, List<Check>> examine(Machine machine) {
+    if (!Machine.isLinux()) {
+      Map<String, List<Check>> checks = examineSoftware();
+      checks.put("Choices", List.of(DeviceChoices.inOneJvm()));
+      return checks;
+    }
     Map<String, List<Check>> checks = new LinkedHashMap<>();
     checks.put("Java", JavaChecks.java());
     checks.put("Libraries", JavaChecks.libraries());

@@ -39,7 +39,9 @@ final class JavaChecks {
             because ->
                 checks.add(
                     Check.problem(
-                        because.explanation(), "use Linux on x86-64 or aarch64, with a JVM 22+")));
+                        because.explanation(),
+                        "use Linux on x86-64 or aarch64, with a JVM 22+"
+                            + (Machine.isLinux() ? "" : ", or -Ddev.verbena.soft=2"))));
     checks.add(
         Verbena.class.getModule().isNativeAccessEnabled()
             ? Check.ok("native access is enabled")

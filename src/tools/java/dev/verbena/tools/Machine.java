@@ -12,6 +12,11 @@ record Machine(Path root) {
   /** This host. */
   static final Machine THIS = new Machine(Path.of("/"));
 
+  /** Whether this JVM runs on Linux: elsewhere there are software devices of one JVM only. */
+  static boolean isLinux() {
+    return System.getProperty("os.name", "").equals("Linux");
+  }
+
   Path path(String path) {
     return root.resolve(path.substring(1));
   }
