@@ -1,21 +1,30 @@
 package dev.verbena.tools;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.testing.Ports;
 import dev.verbena.testing.Program;
 import dev.verbena.testing.Words;
+import dev.verbena.tools.output.Json;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@code perf} that a signal ends prints what it has measured. */
 @Tag("host")
 class PerfSignalTest {
+  @TempDir private Path folder;
+
   /** More operations than end. */
   private static final String ENDLESS = "900000000";
 
@@ -44,6 +53,26 @@ class PerfSignalTest {
       assertTrue(perf.text().matches("(?s).*\"count\": [1-9].*"), perf.text());
       String interrupted = "verbena perf " + measured + ": interrupted";
       assertEquals(1, perf.text().lines().filter(interrupted::equals).count(), perf.text());
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"lat, INT, 130", "bw, TERM, 143"})
+  void anInterruptedWarmUpIsJsonWithoutResultsAndNoChart(String measured, String signal, int status)
+      throws Exception {
+    Path chart = folder.resolve("chart.svg");
+    try (Program perf =
+        start(measured, "-w", ENDLESS, "-n", "16", "--json", "--chart", chart.toString())) {
+      perf.says("B, warm-up: ");
+      assertTrue(Files.exists(chart), "opened before the measurement");
+      signal(signal, perf);
+      assertEquals(status, perf.exitStatus(), perf.text());
+      String text = perf.text();
+      Object json = Json.parse(text.substring(text.indexOf('{'), text.lastIndexOf('}') + 1));
+      Map<?, ?> result = assertInstanceOf(Map.class, json);
+      assertEquals(false, result.get("complete"));
+      assertEquals(List.of(), result.get("sizes"));
+      assertFalse(Files.exists(chart), "an empty chart");
     }
   }
 

@@ -9,6 +9,7 @@ import java.io.PrintWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.LocalDate;
@@ -41,6 +42,7 @@ final class PerfOutput implements AutoCloseable {
   private final PerfTask task;
   private final String title;
   private final String unit;
+  private final @Nullable Path chartFile;
   private final @Nullable Writer chart;
   private final Map<String, Object> tree = new LinkedHashMap<>();
   private final List<PerfResult> results = new ArrayList<>();
@@ -58,7 +60,8 @@ final class PerfOutput implements AutoCloseable {
     this.task = task;
     this.title = title;
     this.unit = unit;
-    this.chart = options.chart() == null ? null : open(options.chart());
+    this.chartFile = options.chart();
+    this.chart = chartFile == null ? null : open(chartFile);
   }
 
   private static Writer open(Path file) throws IOException {
@@ -119,25 +122,30 @@ final class PerfOutput implements AutoCloseable {
     return result.count() >= planned();
   }
 
+  /** Writes JSON also if the measurement has begun and has no result; then there is no chart. */
   @Override
   public void close() throws IOException {
+    if (!device.isEmpty() && form == Form.JSON) {
+      out.println(Json.of(tree()));
+    }
     try (Writer file = chart) {
-      if (!results.isEmpty() && form == Form.JSON) {
-        out.println(Json.of(tree()));
-      }
-      if (!results.isEmpty() && file != null) {
+      if (file != null && !results.isEmpty()) {
         file.write(chart().svg());
       }
     }
+    if (chartFile != null
+        && results.isEmpty()
+        && Files.isRegularFile(chartFile, LinkOption.NOFOLLOW_LINKS)) { // Not /dev/stdout.
+      Files.delete(chartFile);
+    }
   }
 
-  /** Returns the result of one size, or that of several as a list. */
+  /** Returns the result of one size, or those of several, or of none, as a list. */
   private Map<String, Object> tree() {
-    boolean isOne = task.sizes().size() == 1;
     put(
         "complete",
         results.size() == task.sizes().size() && results.stream().allMatch(this::isComplete));
-    if (isOne) {
+    if (task.sizes().size() == 1 && !results.isEmpty()) {
       tree.putAll(results.getFirst().tree());
     } else {
       put("sizes", results.stream().map(PerfResult::tree).toList());
