@@ -15,13 +15,17 @@ import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.WorkRequestException;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 import java.util.stream.Collectors;
 
-/** How a connection ends: a row of the table in docs/connecting.md, and what makes it come true. */
+/**
+ * How a connection ends: a row of the table in docs/connecting-background.md, and what makes it
+ * come true.
+ */
 enum EndOfConnection {
   CLOSED(
       "the peer closes its `Connection`",
@@ -162,8 +166,15 @@ enum EndOfConnection {
   }
 
   String line() {
-    String where = places.stream().map(place -> place.title).collect(Collectors.joining(", "));
-    return "| " + String.join(" | ", condition, receive, send, where) + " |";
+    return "| " + String.join(" | ", condition, receive, send) + " |";
+  }
+
+  /** The line of docs/tested.md about the rows that run at a place. */
+  static String line(Place place) {
+    return Arrays.stream(values())
+        .filter(row -> !row.places.contains(place))
+        .map(row -> row.condition)
+        .collect(Collectors.joining("; ", "| " + place.title + " | all but: ", " |"));
   }
 
   /** Lets it happen, and compares what operations of the client do with the cells. */

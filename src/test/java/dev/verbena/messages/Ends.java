@@ -8,7 +8,7 @@ import java.time.Duration;
  * between them. A kind of network implements what can happen there.
  */
 interface Ends extends AutoCloseable {
-  /** Where connections are, as the table of docs/connecting.md names it. */
+  /** Where connections are, as docs/tested.md names it. */
   enum Place {
     SOFT("in process", 8, Duration.ofMillis(200)),
     UDP("UDP", 16, Duration.ofSeconds(3)),

@@ -1,6 +1,7 @@
 package dev.verbena.messages;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.Endpoint;
@@ -22,15 +23,16 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * How a connection ends: each row of the table in docs/connecting.md is run between software
- * devices, in process and over UDP, and its cells are what was seen. {@link EndsOnRoceTest} runs
- * rows on Soft-RoCE.
+ * How a connection ends: each row of the table in docs/connecting-background.md is run between
+ * software devices, in process and over UDP, and its cells are what was seen. {@link
+ * EndsOnRoceTest} runs rows on Soft-RoCE.
  */
 class EndsOfConnectionsTest {
-  private static final Path PAGE = Path.of("docs/connecting.md");
+  private static final Path PAGE = Path.of("docs/connecting-background.md");
   private static final String HEAD = "| condition | `receive()` | `send()`";
 
   static Stream<EndOfConnection> inProcess() {
@@ -101,5 +103,12 @@ class EndsOfConnectionsTest {
     int end = head + 2 + expected.size();
     assertEquals(String.join("\n", expected), String.join("\n", lines.subList(head + 2, end)));
     assertEquals("", lines.get(end), "the end of the table");
+  }
+
+  @ParameterizedTest
+  @EnumSource(Place.class)
+  void whatRunsAtAPlaceIsSaid(Place place) throws Exception {
+    String line = EndOfConnection.line(place);
+    assertTrue(Files.readAllLines(Path.of("docs/tested.md")).contains(line), line);
   }
 }

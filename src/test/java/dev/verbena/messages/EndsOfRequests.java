@@ -28,8 +28,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A process that ends in the rows of the table of requests in docs/connecting.md: that of the
- * server, or of one of its clients.
+ * A process that ends in the rows of the table of requests in docs/connecting-background.md: that
+ * of the server, or of one of its clients.
  */
 final class EndsOfRequests implements AutoCloseable {
   /** How it ends. */

@@ -23,7 +23,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.opentest4j.TestAbortedException;
 
-/** The rows of the table in docs/connecting.md, on Soft-RoCE: {@link EndsOfConnectionsTest}. */
+/**
+ * The rows of the table in docs/connecting-background.md, on Soft-RoCE: {@link
+ * EndsOfConnectionsTest}.
+ */
 @Needs({CM, PEERS})
 @Once(value = TRIXIE, reason = "the same ends of connections; some rows start a JVM")
 class EndsOnRoceTest {

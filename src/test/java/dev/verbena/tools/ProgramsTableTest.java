@@ -19,9 +19,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 
-/** The tables of docs/programs.md list all commands and programs, and tests that exist. */
+/** docs/programs.md and docs/tested.md list all commands and programs, and tests that exist. */
 @Tag("host")
 class ProgramsTableTest {
+  private static final String PROGRAMS = "docs/programs.md";
   private static final Pattern TEST_CLASS = Pattern.compile("`(\\w+Test)`");
   private static final Pattern COMMAND = Pattern.compile("`([a-z][a-z-]*)[^`]*`");
 
@@ -42,8 +43,8 @@ class ProgramsTableTest {
   }
 
   /** From a heading to the next one of the same level. */
-  private static String section(String heading) {
-    String page = read("docs/programs.md");
+  private static String section(String file, String heading) {
+    String page = read(file);
     String section = page.substring(page.indexOf(heading));
     int next = section.indexOf("\n## ");
     return next < 0 ? section : section.substring(0, next);
@@ -85,13 +86,16 @@ class ProgramsTableTest {
 
   @Test
   void everyCommandIsDescribed() {
-    assertEquals(commands(new Main()), all(COMMAND, column(0, section("## The command line"))));
-    assertEquals(commands(new Programs()), all(COMMAND, column(0, section("## Example programs"))));
+    assertEquals(
+        commands(new Main()), all(COMMAND, column(0, section(PROGRAMS, "## The command line"))));
+    assertEquals(
+        commands(new Programs()),
+        all(COMMAND, column(0, section(PROGRAMS, "## Example programs"))));
   }
 
   @Test
   void everyCommandIsTestedByClassesThatExist() throws IOException {
-    String here = column(1, section("## What each was tested with"));
+    String here = column(1, section("docs/tested.md", "## Programs"));
     Set<String> classes;
     try (Stream<Path> files = Files.walk(Path.of("src/test/java"))) {
       classes =

@@ -186,7 +186,7 @@ final class Qualify implements Callable<Integer> {
     report.end();
     out.print(report.measurements());
     out.println("Done: " + report.findings() + " findings. Read " + folder.resolve("report.md"));
-    out.println("To send it: see docs/tested.md. It is " + folder.resolve("issue.txt"));
+    out.println("To send it: see docs/qualify.md. It is " + folder.resolve("issue.txt"));
     return 0;
   }
 
