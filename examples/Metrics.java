@@ -20,8 +20,7 @@ public class Metrics {
       }
     }
     if (described.isEmpty()) {
-      System.out.println(
-          "# no device of this host has counters; those of software devices have none");
+      System.out.println("# this host has no device with counters");
     }
   }
 
@@ -29,10 +28,9 @@ public class Metrics {
   static String text(String device, Counter counter, Set<String> described) {
     String name = "rdma_" + counter.name() + "_total";
     String port = counter.port().isPresent() ? ",port=\"" + counter.port().getAsInt() + "\"" : "";
-    String source = counter.isOfDriver() ? "hw_counters" : "counters";
     String line =
         "%s{device=\"%s\"%s,source=\"%s\"} %s\n"
-            .formatted(name, device, port, source, Long.toUnsignedString(counter.value()));
+            .formatted(name, device, port, counter.group(), Long.toUnsignedString(counter.value()));
     boolean isFirst = described.add(name) && !counter.description().isEmpty();
     return isFirst
         ? "# HELP %s %s (%s)\n# TYPE %s counter\n%s"

@@ -4,44 +4,45 @@ import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A counter of a device or a port, with its unit and what a rising value means, for programs that
- * export metrics: {@link Statistics#counters}.
+ * A counter of a device, a port or of connections, with its unit and what a rising value means, for
+ * programs that export metrics: {@link Statistics#counters}.
  *
- * <p>Counters have the names that the kernel gives them. Drivers may have counters of which this
- * library has no description.
+ * <p>Counters of devices have the names that the kernel gives them. Drivers may have counters of
+ * which this library has no description.
  */
 public final class Counter {
   private final OptionalInt port;
-  private final boolean ofDriver;
+  private final String group;
   private final String name;
   private final long value;
   private final @Nullable CounterMeaning meaning;
 
-  Counter(OptionalInt port, boolean ofDriver, String name, long value) {
+  Counter(OptionalInt port, String group, String name, long value) {
     this.port = port;
-    this.ofDriver = ofDriver;
+    this.group = group;
     this.name = name;
     this.value = value;
     this.meaning = CounterMeaning.of(name);
   }
 
   /**
-   * {@return the port, counted from 1, that the counter belongs to; empty for a counter of the
-   * whole device}
+   * {@return the port, counted from 1, that the counter belongs to; empty for one of the whole
+   * device or of connections}
    */
   public OptionalInt port() {
     return port;
   }
 
   /**
-   * {@return whether the driver defines the counter ({@code hw_counters}), and not the InfiniBand
-   * specification ({@code counters})} Both may have a counter of the same name.
+   * {@return what defines the counter: {@code counters} is the InfiniBand specification, {@code
+   * hw_counters} the driver, {@code messages} this library} Two groups may have a counter of the
+   * same name.
    */
-  public boolean isOfDriver() {
-    return ofDriver;
+  public String group() {
+    return group;
   }
 
-  /** {@return the kernel's name of the counter, for example {@code out_of_sequence}} */
+  /** {@return the name of the counter, for example {@code out_of_sequence}} */
   public String name() {
     return name;
   }

@@ -5,7 +5,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a counter of the kernel counts. Sources: {@code Documentation/ABI/stable/
+ * What a counter counts. Sources for those of the kernel: {@code Documentation/ABI/stable/
  * sysfs-class-infiniband} and {@code drivers/infiniband/sw/rxe/rxe_hw_counters.c} of Linux. The
  * meanings of mlx5's counters follow their names, and were not compared with the manufacturer's
  * documentation.
@@ -79,6 +79,27 @@ record CounterMeaning(String unit, String description) {
       send_err                        packets: Packets that could not be sent.
       rdma_sends                      requests: Sends executed.
       rdma_recvs                      requests: Receives executed.
+      # Software devices, besides
+      malformed_pkts                  packets: Datagrams that are no packets: something else sends to the port.
+      dropped_pkts                    packets: Packets for queue pairs that are closed or not connected.
+      # dev.verbena.messages
+      connections_opened              connections: Connections established by Connection.
+      connections_closed              connections: Connections closed; the difference is the number of open ones.
+      connection_messages             messages: Messages received by Connections.
+      connection_requests             requests: Sends, RDMA requests and atomics of Connections that completed.
+      connection_requests_failed      requests: Those of them that failed, or were flushed by the end of the connection.
+      clients_connected               connections: Connections made by RequestClients, also when they connect again.
+      clients_disconnected            connections: Those of them that were given up or closed.
+      client_requests                 requests: Requests sent by RequestClients.
+      client_answers                  answers: Answers received by RequestClients, also those that came too late.
+      client_waits                    times: A call waited since the limit was reached: raise withSends of both ends.
+      client_timeouts                 requests: Requests without an answer in time: the server is slow, or gone.
+      served_clients_connected        connections: Clients that RequestServers have accepted.
+      served_clients_disconnected     connections: Those of them that have disconnected, or were disconnected.
+      served_clients_refused          requests: Connection requests refused: no place (RequestServer.Builder.clients), or no client.
+      server_requests                 requests: Requests received by RequestServers.
+      server_answers                  answers: Answers sent by RequestServers.
+      server_expired                  requests: Requests whose time was over while their handler ran.
       """
           .lines()
           .filter(line -> !line.startsWith("#"))

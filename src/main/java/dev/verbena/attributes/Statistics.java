@@ -9,32 +9,39 @@ import java.util.TreeMap;
 
 /**
  * The counters of a device and of its ports at one time, as the kernel shows them below {@code
- * /sys/class/infiniband}. Which counters there are depends on the driver.
+ * /sys/class/infiniband}, and what connections of this JVM count. Which counters a device has
+ * depends on its driver; a software device counts for all of its ports.
  *
  * {@snippet :
  * Statistics before = context.statistics();
  * run();
  * Statistics change = context.statistics().since(before);
- * System.out.println(change.ports().getFirst().hardware().get("sent_pkts"));
+ * System.out.println(change.messages().get("client_requests"));
  * }
  *
- * <p>See the manual page {@code rdma-statistic(8)}.
+ * <p>{@link #counters} lists them for metrics, with their meanings. See the manual page {@code
+ * rdma-statistic(8)}.
  *
- * <p>A counter that a driver or the kernel adds is a further entry of a map.
+ * <p>A counter that a driver, the kernel or this library adds is a further entry of a map.
  *
- * @param device the counters of the whole device ({@code hw_counters}), by name; mostly empty
+ * @param device the counters of the whole device ({@code hw_counters}), by name; mostly empty, but
+ *     for software devices
  * @param ports the counters of each port, in the order of the port numbers
+ * @param messages the sums of the counters of all connections of {@code dev.verbena.messages} that
+ *     this JVM has had over devices of this name, by name; empty before the first one
  */
-public record Statistics(Map<String, Long> device, List<OfPort> ports) {
+public record Statistics(Map<String, Long> device, List<OfPort> ports, Map<String, Long> messages) {
   /**
    * Copies the arguments.
    *
    * @param device the counters of the whole device
    * @param ports the counters of each port
+   * @param messages the counters of connections
    */
   public Statistics {
     device = copy(device);
     ports = List.copyOf(ports);
+    messages = copy(messages);
   }
 
   /**
@@ -66,21 +73,22 @@ public record Statistics(Map<String, Long> device, List<OfPort> ports) {
 
   /**
    * {@return all counters with their units and meanings, those of the device, then those of each
-   * port, for programs that export metrics}
+   * port and those of connections, for programs that export metrics}
    */
   public List<Counter> counters() {
     List<Counter> all = new ArrayList<>();
-    add(all, OptionalInt.empty(), true, device);
+    add(all, OptionalInt.empty(), "hw_counters", device);
     for (OfPort port : ports) {
-      add(all, OptionalInt.of(port.port), false, port.counters);
-      add(all, OptionalInt.of(port.port), true, port.hardware);
+      add(all, OptionalInt.of(port.port), "counters", port.counters);
+      add(all, OptionalInt.of(port.port), "hw_counters", port.hardware);
     }
+    add(all, OptionalInt.empty(), "messages", messages);
     return List.copyOf(all);
   }
 
   private static void add(
-      List<Counter> all, OptionalInt port, boolean ofDriver, Map<String, Long> counters) {
-    counters.forEach((name, value) -> all.add(new Counter(port, ofDriver, name, value)));
+      List<Counter> all, OptionalInt port, String group, Map<String, Long> counters) {
+    counters.forEach((name, value) -> all.add(new Counter(port, group, name, value)));
   }
 
   /**
@@ -100,7 +108,8 @@ public record Statistics(Map<String, Long> device, List<OfPort> ports) {
                         .findAny()
                         .map(port::since)
                         .orElse(port))
-            .toList());
+            .toList(),
+        difference(messages, earlier.messages));
   }
 
   private static Map<String, Long> difference(Map<String, Long> now, Map<String, Long> earlier) {

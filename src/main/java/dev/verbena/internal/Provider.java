@@ -6,6 +6,7 @@ import dev.verbena.internal.calls.DirectQueues;
 import dev.verbena.internal.calls.PostingStart;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -54,6 +55,11 @@ public interface Provider {
    * @param context the address of the {@code struct ibv_context}
    */
   default void forgetDevice(long context) {}
+
+  /** Returns the counters of a context's software device, by their names. */
+  default Map<String, Long> counters(long context) {
+    return Map.of();
+  }
 
   /** Returns whether a software device has an IP address. */
   default boolean serves(InetAddress address) {

@@ -1,6 +1,8 @@
 package dev.verbena.messages;
 
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.internal.MessageCounter;
+import dev.verbena.internal.Tally;
 import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
 import dev.verbena.verbs.MemoryRegion;
@@ -27,6 +29,7 @@ final class CallSlots {
   private final SharedReading reading;
   private final IntSupplier due;
   private final CallSlot[] slots;
+  private final Tally tally;
   private final BooleanSupplier mayAcquire = this::mayAcquire;
   private final ScopedLock lock = new ScopedLock();
 
@@ -50,13 +53,15 @@ final class CallSlots {
       RegionPool pool,
       SharedReading reading,
       CallSlot[] slots,
-      IntSupplier due) {
+      IntSupplier due,
+      Tally tally) {
     this.client = client;
     this.end = end;
     this.pool = pool;
     this.reading = reading;
     this.slots = slots;
     this.due = due;
+    this.tally = tally;
     free = new int[slots.length];
     while (freeCount < free.length) {
       free[freeCount] = free.length - 1 - freeCount;
@@ -83,7 +88,11 @@ final class CallSlots {
 
   private @Nullable CallSlot tryAcquire() {
     try (var _ = lock.hold()) {
-      return freeCount == 0 ? null : slots[free[--freeCount]];
+      if (freeCount > 0) {
+        return slots[free[--freeCount]];
+      }
+      tally.add(MessageCounter.CLIENT_WAITS, 1);
+      return null;
     }
   }
 

@@ -1,6 +1,8 @@
 package dev.verbena.messages;
 
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.internal.MessageCounter;
+import dev.verbena.internal.Tally;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.time.ScopedLock;
 import dev.verbena.internal.time.Time;
@@ -41,6 +43,9 @@ final class ClientCalls implements SharedReading.Reader {
   private final CallSlots slots;
   private final SharedReading reading;
   private final ScopedLock lock = new ScopedLock();
+
+  /** Written under the lock, but for what {@link CallSlots} counts. */
+  final Tally tally = new Tally();
 
   // Guarded by the lock.
 
@@ -97,7 +102,7 @@ final class ClientCalls implements SharedReading.Reader {
     }
     spare = new Answer(client, queues.incoming());
     reading = new SharedReading(waiter, Math.min(64, 2 * limit), this);
-    slots = new CallSlots(client, end, pool, reading, all, this::due);
+    slots = new CallSlots(client, end, pool, reading, all, this::due, tally);
   }
 
   static long nanos(Duration timeout) {
@@ -174,6 +179,7 @@ final class ClientCalls implements SharedReading.Reader {
   private void expect(CallSlot slot, long start, RequestClient.@Nullable Callback callback) {
     slot.isDue = true;
     due++;
+    tally.add(MessageCounter.CLIENT_REQUESTS, 1);
     slot.isAwaited = true;
     slot.over(false);
     slot.callback = callback;
@@ -226,7 +232,7 @@ final class ClientCalls implements SharedReading.Reader {
     try {
       long left = nanos(slot.timeout) - (Time.now() - start);
       if (left <= 0 || !reading.await(slot, left)) {
-        throw new RdmaTimeoutException("a call over " + client, slot.timeout);
+        throw late(slot);
       }
       if (isDue(slot)) { // endAll() has woken this thread.
         throw end.reason();
@@ -240,6 +246,13 @@ final class ClientCalls implements SharedReading.Reader {
       end(slot);
       throw t;
     }
+  }
+
+  private RdmaTimeoutException late(CallSlot slot) {
+    try (var _ = lock.hold()) {
+      tally.add(MessageCounter.CLIENT_TIMEOUTS, 1);
+    }
+    return new RdmaTimeoutException("a call over " + client, slot.timeout);
   }
 
   private boolean isDue(CallSlot slot) {
@@ -353,6 +366,7 @@ final class ClientCalls implements SharedReading.Reader {
       post(receive);
       return null;
     }
+    tally.add(MessageCounter.CLIENT_ANSWERS, 1);
     slot.isDue = false;
     due--;
     slot.answer.arrived(receive, length);
@@ -475,7 +489,7 @@ final class ClientCalls implements SharedReading.Reader {
       for (CallSlot slot : all) {
         RequestClient.Callback callback = slot.callback;
         if (callback != null && now - slot.deadline >= 0) {
-          fail(slot, callback, new RdmaTimeoutException("a call over " + client, slot.timeout));
+          fail(slot, callback, late(slot));
         } else if (callback != null && slot.deadline - firstDeadline < 0) {
           firstDeadline = slot.deadline;
         }

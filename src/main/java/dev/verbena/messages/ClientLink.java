@@ -3,7 +3,10 @@ package dev.verbena.messages;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.internal.Inside;
 import dev.verbena.internal.KeepAlive;
+import dev.verbena.internal.MessageCounter;
+import dev.verbena.internal.MessageCounters;
 import dev.verbena.internal.foreign.AfterFailure;
+import dev.verbena.internal.life.Core;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.CompletionWaiter;
 import dev.verbena.verbs.MemoryRegion;
@@ -26,6 +29,7 @@ final class ClientLink {
   private final RequestFrame.Terms terms;
   private final ClientEnd end;
   final ClientCalls calls;
+  private final MessageCounters counters;
   private @Nullable KeepAlive keepAlive;
 
   /** Connects an endpoint whose route is resolved. */
@@ -54,6 +58,8 @@ final class ClientLink {
     end = new ClientEnd(name, endpoint);
     CompletionWaiter waiter = new CompletionWaiter(queue, settings.spin());
     calls = new ClientCalls(name, end, queues, waiter, memory.pool(), terms.limit());
+    counters = Core.of(memory.domain()).device().counters();
+    counters.opened(MessageCounter.CLIENTS_CONNECTED, calls.tally);
     settings
         .keepAlive()
         .ifPresent(
@@ -135,6 +141,7 @@ final class ClientLink {
     endpoint.id().endQuietly(Inside.LIBRARY);
     calls.endAll(null);
     calls.close(CLOSING_NANOS, () -> AfterFailure.closeAll(this::closeQueuePair, queues::close));
+    counters.closed(MessageCounter.CLIENTS_DISCONNECTED, calls.tally);
   }
 
   private void closeQueuePair() {

@@ -12,6 +12,9 @@ import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.HalfOpenRequests.Establishing;
 import dev.verbena.internal.Inside;
 import dev.verbena.internal.LeakReport;
+import dev.verbena.internal.MessageCounter;
+import dev.verbena.internal.MessageCounters;
+import dev.verbena.internal.life.Core;
 import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.verbs.MemoryRegion;
@@ -59,11 +62,11 @@ import org.jspecify.annotations.Nullable;
  * that waits for a completion, the request remains posted, and the next request waits for it; a
  * method that begins with {@code post} has posted nothing.
  *
- * <p><b>Receiver not ready (RNR).</b> If the peer has no free receive request, the device retries
- * the send. The {@linkplain ConnectionSettings#DEFAULT default settings} have an RNR retry count of
- * 6: the connection fails after about 4 seconds (six waits of 655 milliseconds) without a free
- * receive request. A count of 7 retries without end; then only a {@linkplain #setTimeout timeout}
- * limits the wait.
+ * <p><b>Receiver not ready (RNR).</b> If the peer has no free receive request, the device
+ * retries the send. The {@linkplain ConnectionSettings#DEFAULT default settings} have an RNR retry
+ * count of 6: the connection fails after about 4 seconds (six waits of 655 milliseconds) without a
+ * free receive request. A count of 7 retries without end; then only a {@linkplain #setTimeout
+ * timeout} limits the wait.
  *
  * <p><b>States.</b> A connection is established when {@code connect} or {@code accept} returns. It
  * has ended when the peer closes, the device is removed, or a request fails; from then on
@@ -78,9 +81,9 @@ import org.jspecify.annotations.Nullable;
  * link is detected by a send, which fails with {@code IBV_WC_RETRY_EXC_ERR}, and not by a waiting
  * {@code receive}.
  *
- * <p><b>Keep-alive.</b> With {@link ConnectionSettings#withKeepAlive} a lost peer is detected also
- * while nothing is sent: all operations then throw {@link RdmaTimeoutException}, which names the
- * peer and how long it was silent.
+ * <p><b>Keep-alive.</b> With {@link ConnectionSettings#withKeepAlive} a lost peer is
+ * detected also while nothing is sent: all operations then throw {@link RdmaTimeoutException},
+ * which names the peer and how long it was silent.
  *
  * <p><b>Threads.</b> Any thread may call any method. One thread at a time sends, reads or writes,
  * and one receives; others wait for it. A waiting virtual thread does not occupy its carrier. Any
@@ -103,6 +106,7 @@ public final class Connection implements AutoCloseable {
   private final ConnectionEnd end;
   private final Sending sending;
   private final Receiving receiving;
+  private final MessageCounters counters;
   private final LeakReport leak;
 
   private Connection(
@@ -123,6 +127,8 @@ public final class Connection implements AutoCloseable {
     sending = new Sending(name, endpoint, outbox, end, messageSize);
     receiving = new Receiving(name, inbox, sending, end);
     endpoint.disconnectAfter(outbox::hasOutstanding, COMPLETION_TIME);
+    counters = Core.of(endpoint.id().domain()).device().counters();
+    counters.opened(MessageCounter.CONNECTIONS_OPENED, inbox.tally, outbox.tally);
     leak = new LeakReport(name);
     leak.watch(this);
     settings
@@ -522,6 +528,7 @@ public final class Connection implements AutoCloseable {
     boolean nobodySends = Uninterrupted.acquire(sending.lock(), deadline::remainingNanos);
     try {
       endpoint.close();
+      counters.closed(MessageCounter.CONNECTIONS_CLOSED, inbox.tally, outbox.tally);
       leak.closed();
     } finally {
       if (nobodySends) {

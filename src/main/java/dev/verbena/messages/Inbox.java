@@ -2,6 +2,8 @@ package dev.verbena.messages;
 
 import dev.verbena.cm.Transfers;
 import dev.verbena.internal.Deadline;
+import dev.verbena.internal.MessageCounter;
+import dev.verbena.internal.Tally;
 import dev.verbena.values.CompletionFlag;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.ProtectionDomain;
@@ -32,8 +34,8 @@ final class Inbox {
   /** Whether a message was found and not yet released. */
   private boolean held;
 
-  /** The number of messages, which any thread may read. */
-  private volatile long received;
+  /** What is counted of messages, which any thread may read. */
+  final Tally tally = new Tally();
 
   Inbox(Transfers transfers, ProtectionDomain domain, int receives, int messageSize) {
     this.transfers = transfers;
@@ -54,7 +56,6 @@ final class Inbox {
    * Waits for the next message, the end, a failure or the deadline. Finds a message again until it
    * is released.
    */
-  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
   Found await(Deadline deadline) throws InterruptedException {
     if (held) {
       return Found.MESSAGE;
@@ -65,11 +66,11 @@ final class Inbox {
     if (!completions.isSuccess(0)) {
       return Found.FAILURE;
     }
-    received++;
     if (completions.has(0, CompletionFlag.WITH_IMM)
         && completions.immediate(0) == Outbox.END_MARK) {
       return Found.END;
     }
+    tally.add(MessageCounter.CONNECTION_MESSAGES, 1);
     held = true;
     return Found.MESSAGE;
   }
@@ -92,7 +93,7 @@ final class Inbox {
 
   /** Returns the number of messages that arrived. Any thread may call this. */
   long received() {
-    return received;
+    return tally.get(MessageCounter.CONNECTION_MESSAGES);
   }
 
   private int slot() {

@@ -2,6 +2,8 @@ package dev.verbena.messages;
 
 import dev.verbena.cm.Transfers;
 import dev.verbena.internal.Deadline;
+import dev.verbena.internal.MessageCounter;
+import dev.verbena.internal.Tally;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
@@ -33,8 +35,8 @@ final class Outbox {
   /** The number of outstanding requests, which any thread may read. */
   private volatile int outstanding;
 
-  /** The number of completed requests, which any thread may read. */
-  private volatile long completed;
+  /** What is counted of requests, which any thread may read. */
+  final Tally tally = new Tally();
 
   private int next;
 
@@ -69,13 +71,17 @@ final class Outbox {
         note(i);
       }
       outstanding -= count;
-      completed += count;
+      tally.add(MessageCounter.CONNECTION_REQUESTS, count);
     }
     return true;
   }
 
   private void note(int index) {
-    if (failure == null && !completions.isSuccess(index)) {
+    if (completions.isSuccess(index)) {
+      return;
+    }
+    tally.add(MessageCounter.CONNECTION_REQUESTS_FAILED, 1);
+    if (failure == null) {
       failure = new WorkRequestException("an earlier request", completions, index);
     }
   }
@@ -122,7 +128,7 @@ final class Outbox {
 
   /** Returns the number of completed requests. Any thread may call this. */
   long completed() {
-    return completed;
+    return tally.get(MessageCounter.CONNECTION_REQUESTS);
   }
 
   /** Returns whether requests are outstanding. Any thread may call this. */

@@ -3,6 +3,8 @@ package dev.verbena.messages;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.Inside;
+import dev.verbena.internal.MessageCounter;
+import dev.verbena.internal.Tally;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
 import dev.verbena.internal.time.ScopedLock;
@@ -43,6 +45,9 @@ final class ServedClient implements PostedSends.Listener {
   private final Request[] requests;
   private final int messageSize;
   private final ScopedLock lock = new ScopedLock();
+
+  /** Written under the lock. */
+  final Tally tally = new Tally();
 
   // Guarded by the lock.
 
@@ -157,6 +162,7 @@ final class ServedClient implements PostedSends.Listener {
       if (!hasPlace && !gone && clients.tryTakePlace()) {
         hasPlace = true;
         clients.endPending(pending);
+        clients.counters().opened(MessageCounter.SERVED_CLIENTS_CONNECTED, tally);
       }
       return hasPlace;
     }
@@ -178,6 +184,7 @@ final class ServedClient implements PostedSends.Listener {
       }
       isHeard = true;
       underWay++;
+      tally.add(MessageCounter.SERVER_REQUESTS, 1);
       return request;
     }
   }
@@ -301,6 +308,7 @@ final class ServedClient implements PostedSends.Listener {
       queues.receives().add(request.receive);
     }
     if (isSent) {
+      tally.add(MessageCounter.SERVER_ANSWERS, 1);
       request.send(queues.sends(), queues.outgoing().region(), queues.outgoing().offset(place));
     } else if (place >= 0) {
       sent(place);
@@ -352,6 +360,7 @@ final class ServedClient implements PostedSends.Listener {
           && queues.receives().replace()) {
         request.isGivenUp = true;
         givenUp++;
+        tally.add(MessageCounter.SERVER_EXPIRED, 1);
         int place = free[--freeCount];
         writeHeader(place, request.id(), RequestFrame.EXPIRY, -1);
         MessageSlots answers = queues.outgoing();

@@ -6,9 +6,12 @@ import dev.verbena.cm.Listener;
 import dev.verbena.internal.Deadline;
 import dev.verbena.internal.HalfOpenRequests;
 import dev.verbena.internal.Inside;
+import dev.verbena.internal.MessageCounter;
+import dev.verbena.internal.MessageCounters;
 import dev.verbena.internal.Unclosed;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
+import dev.verbena.internal.life.Core;
 import dev.verbena.internal.time.Time;
 import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.util.QueuePairMap;
@@ -37,6 +40,7 @@ final class ServedClients {
   private final CompletionQueue queue;
   private final ConnectionSettings settings;
   private final int most;
+  private final MessageCounters counters;
   private final HalfOpenRequests<Endpoint> connecting = new HalfOpenRequests<>();
 
   /** The places that no connected client has. */
@@ -67,6 +71,7 @@ final class ServedClients {
     this.queue = queue;
     this.settings = settings;
     this.most = most;
+    this.counters = Core.of(server.domain()).device().counters();
     this.places = new Semaphore(most);
     Thread.ofVirtual().name("clients of " + server).start(this::acceptAll);
   }
@@ -163,6 +168,7 @@ final class ServedClients {
           return;
         }
       } else {
+        counters.count(MessageCounter.SERVED_CLIENTS_REFUSED);
         request.id().reject();
       }
     } catch (Throwable t) {
@@ -177,6 +183,11 @@ final class ServedClients {
     }
     release(begun, request::close);
     endPending(begun);
+  }
+
+  /** Returns the sums of all clients over the device. */
+  MessageCounters counters() {
+    return counters;
   }
 
   /** Takes the place of a connected client; returns false if there is none. */
@@ -211,6 +222,7 @@ final class ServedClients {
     byNumber.remove(client.queues().queuePair().number());
     if (hasPlace) { // Before the endpoint, for which the close of the server waits.
       places.release();
+      counters.closed(MessageCounter.SERVED_CLIENTS_DISCONNECTED, client.tally);
     }
     release(pending, closing);
     all.remove(client);

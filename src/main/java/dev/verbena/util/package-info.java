@@ -1,4 +1,7 @@
-/** Send and receive rings, whose requests are posted again, and a map of queue pairs by number. */
+/**
+ * Send and receive rings, whose requests are posted again, a map of queue pairs by number, and an
+ * export of the counters of a device.
+ */
 @NullMarked
 package dev.verbena.util;
 

@@ -9,6 +9,7 @@ import dev.verbena.attributes.Statistics;
 import dev.verbena.internal.DirectPath;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.LeakReport;
+import dev.verbena.internal.MessageCounters;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Providers;
 import dev.verbena.internal.Verbs;
@@ -96,7 +97,8 @@ public final class Context extends Resource {
     this.directPath = new DirectPath(provider, core.address());
     this.struct = Memory.at(core.address(), ibv_context.sizeof());
     this.events = new DeviceEvents(this, ibv_context.async_fd(struct));
-    core.device(new OpenDevice(provider, ibv_context.device(struct).address(), loss));
+    core.device(
+        new OpenDevice(provider, device.name(), ibv_context.device(struct).address(), loss));
     core.beforeClose(this::beforeClose);
     core.wrapDestruction(
         close -> {
@@ -358,14 +360,18 @@ public final class Context extends Resource {
   }
 
   /**
-   * {@return the counters of the device and of its ports, as they are now; none for software
-   * devices of this library, and where {@code /sys} is not mounted} See {@code rdma-statistic(8)}.
+   * {@return the counters of the device and of its ports, as they are now, and those of the
+   * connections of {@code dev.verbena.messages} over it; none of ports where {@code /sys} is not
+   * mounted} {@link dev.verbena.util.StatisticsExport} exports them. See {@code rdma-statistic(8)}.
    */
   public Statistics statistics() {
-    core.requireOpen();
-    return device.sysfsPath().isEmpty()
-        ? new Statistics(Map.of(), List.of())
-        : new SystemFiles(device.sysfsPath()).statistics();
+    return core.whileOpen(
+        () -> {
+          Map<String, Long> messages = MessageCounters.values(provider, device.name());
+          return device.sysfsPath().isEmpty()
+              ? new Statistics(provider.counters(address()), List.of(), messages)
+              : new SystemFiles(device.sysfsPath()).statistics(messages);
+        });
   }
 
   /**

@@ -3,11 +3,9 @@ package dev.verbena.attributes;
 import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static dev.verbena.testing.DeviceKind.SOFT_ROCE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.internal.host.SystemFiles;
-import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
@@ -42,27 +40,32 @@ class StatisticsTest {
             Map.of("resets", 3L),
             List.of(
                 new Statistics.OfPort(1, Map.of(), Map.of("sent_pkts", 7L)),
-                new Statistics.OfPort(2, Map.of("port_rcv_data", -1L), Map.of()))),
-        new SystemFiles(device.toString()).statistics());
+                new Statistics.OfPort(2, Map.of("port_rcv_data", -1L), Map.of())),
+            Map.of("client_requests", 4L)),
+        new SystemFiles(device.toString()).statistics(Map.of("client_requests", 4L)));
   }
 
   @Test
   void changesAreTheDifferencesOfEachCounter() {
     Statistics before =
         new Statistics(
-            Map.of("a", 5L), List.of(new Statistics.OfPort(1, Map.of("b", 1L), Map.of("c", 2L))));
+            Map.of("a", 5L),
+            List.of(new Statistics.OfPort(1, Map.of("b", 1L), Map.of("c", 2L))),
+            Map.of("e", 1L));
     Statistics after =
         new Statistics(
             Map.of("a", 6L),
             List.of(
                 new Statistics.OfPort(1, Map.of("b", 3L), Map.of("c", 2L, "d", 4L)),
-                new Statistics.OfPort(2, Map.of("b", 9L), Map.of())));
+                new Statistics.OfPort(2, Map.of("b", 9L), Map.of())),
+            Map.of("e", 6L));
     assertEquals(
         new Statistics(
             Map.of("a", 1L),
             List.of(
                 new Statistics.OfPort(1, Map.of("b", 2L), Map.of("c", 0L, "d", 4L)),
-                new Statistics.OfPort(2, Map.of("b", 9L), Map.of()))),
+                new Statistics.OfPort(2, Map.of("b", 9L), Map.of())),
+            Map.of("e", 5L)),
         after.since(before));
   }
 
@@ -75,32 +78,28 @@ class StatisticsTest {
                 new Statistics.OfPort(
                     2,
                     Map.of("link_downed", 1L, "port_rcv_data", -1L),
-                    Map.of("link_downed", 2L, "out_of_sequence", 3L))));
+                    Map.of("link_downed", 2L, "out_of_sequence", 3L))),
+            Map.of("client_waits", 7L));
     assertEquals(
         List.of(
             "a = 5",
             "link_downed = 1 times",
             "port_rcv_data = 18446744073709551615 words of 4 bytes",
             "link_downed = 2 times",
-            "out_of_sequence = 3 packets"),
+            "out_of_sequence = 3 packets",
+            "client_waits = 7 times"),
         statistics.counters().stream().map(Counter::toString).toList());
     Counter unknown = statistics.counters().getFirst();
     assertEquals(OptionalInt.empty(), unknown.port());
-    assertTrue(unknown.isOfDriver());
+    assertEquals("hw_counters", unknown.group());
     assertEquals("", unknown.description());
-    Counter sequence = statistics.counters().getLast();
+    Counter sequence = statistics.counters().get(4);
     assertEquals(OptionalInt.of(2), sequence.port());
     assertEquals(3, sequence.value());
     assertTrue(sequence.description().contains("loses or reorders"), sequence.description());
-    assertFalse(statistics.counters().get(1).isOfDriver());
-  }
-
-  @Test
-  void softwareDevicesHaveNoFilesAndNoCounters() {
-    try (SoftNetwork network = SoftNetwork.create();
-        Context context = network.addDevice("soft0").open()) {
-      assertEquals(new Statistics(Map.of(), List.of()), context.statistics());
-    }
+    assertEquals("counters", statistics.counters().get(1).group());
+    assertEquals("messages", statistics.counters().getLast().group());
+    assertEquals(OptionalInt.empty(), statistics.counters().getLast().port());
   }
 
   @DeviceTest

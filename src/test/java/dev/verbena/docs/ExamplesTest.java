@@ -169,7 +169,8 @@ class ExamplesTest {
         new Statistics(
             Map.of("other", 7L),
             List.of(
-                new Statistics.OfPort(1, Map.of("link_downed", 42L), Map.of("link_downed", 3L))));
+                new Statistics.OfPort(1, Map.of("link_downed", 42L), Map.of("link_downed", 3L))),
+            Map.of("client_waits", 5L));
     URL[] path = {classes.toUri().toURL()};
     try (var loader = new URLClassLoader(path, ExamplesTest.class.getClassLoader())) {
       var text =
@@ -189,6 +190,9 @@ class ExamplesTest {
           # TYPE rdma_link_downed_total counter
           rdma_link_downed_total{device="mlx5_0",port="1",source="counters"} 42
           rdma_link_downed_total{device="mlx5_0",port="1",source="hw_counters"} 3
+          # HELP rdma_client_waits_total A call waited since the limit was reached: raise withSends of both ends. (times)
+          # TYPE rdma_client_waits_total counter
+          rdma_client_waits_total{device="mlx5_0",source="messages"} 5
           """,
           printed.toString());
     }

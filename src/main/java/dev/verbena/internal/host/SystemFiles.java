@@ -68,8 +68,12 @@ public final class SystemFiles {
     return new GidEntry(gid, index, port, type, interfaceIndex);
   }
 
-  /** Returns the counters of the device and of its ports. */
-  public Statistics statistics() {
+  /**
+   * Returns the counters of the device and of its ports.
+   *
+   * @param messages those of the connections of this library
+   */
+  public Statistics statistics(Map<String, Long> messages) {
     List<Statistics.OfPort> ports = new ArrayList<>();
     for (Path port : children(device.resolve("ports"))) {
       ports.add(
@@ -79,7 +83,7 @@ public final class SystemFiles {
               counters(port.resolve("hw_counters"))));
     }
     ports.sort(Comparator.comparingInt(Statistics.OfPort::port));
-    return new Statistics(counters(device.resolve("hw_counters")), ports);
+    return new Statistics(counters(device.resolve("hw_counters")), ports, messages);
   }
 
   private static Map<String, Long> counters(Path directory) {

@@ -182,6 +182,31 @@ public final class FlightEvents {
     }
   }
 
+  /**
+   * Calls a hook in each period of the event of counters, as long as a recording has it enabled;
+   * returns whether that is possible.
+   */
+  public static boolean addCounters(Runnable hook) {
+    if (PRESENT) {
+      FlightRecorder.addPeriodicEvent(CounterEvent.class, hook);
+    }
+    return PRESENT;
+  }
+
+  /** Ends the calls of a hook. */
+  public static void removeCounters(Runnable hook) {
+    boolean _ = PRESENT && FlightRecorder.removePeriodicEvent(hook);
+  }
+
+  /** Records the value of a counter. */
+  public static void counter(String device, String counter, long value) {
+    CounterEvent event = new CounterEvent();
+    event.device = device;
+    event.counter = counter;
+    event.value = value;
+    event.commit();
+  }
+
   private static String describe(Throwable failure) {
     return failure == null ? null : failure.getMessage();
   }

@@ -19,6 +19,7 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /** The provider of a network: the functions that libibverbs and librdmacm export, in Java. */
@@ -95,6 +96,12 @@ public final class SoftProvider implements Provider {
   public boolean owns(long context) {
     SoftDevice device = Registry.deviceOf(context);
     return device != null ? network.equals(device.fabric) : manager.opened(context);
+  }
+
+  @Override
+  public Map<String, Long> counters(long context) {
+    SoftDevice device = Registry.deviceOf(context);
+    return device == null ? Map.of() : engine.locked(device.counters::values);
   }
 
   @Override

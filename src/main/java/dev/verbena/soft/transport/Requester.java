@@ -469,7 +469,10 @@ final class Requester implements TransportService {
       return;
     }
     switch (packet.syndrome) {
-      case Syndrome.NAK_SEQUENCE -> retry();
+      case Syndrome.NAK_SEQUENCE -> {
+        queuePair.device.counters.sequenceNaks++;
+        retry();
+      }
       case Syndrome.NAK_INVALID_REQUEST -> fail(rdma_h.IBV_WC_REM_INV_REQ_ERR());
       case Syndrome.NAK_REMOTE_ACCESS -> fail(rdma_h.IBV_WC_REM_ACCESS_ERR());
       default -> fail(rdma_h.IBV_WC_REM_OP_ERR());
@@ -477,7 +480,9 @@ final class Requester implements TransportService {
   }
 
   private void receiverNotReady(int syndrome) {
+    queuePair.device.counters.rnrNaks++;
     if (rnrRetry != RETRY_FOR_EVER && rnrRetriesLeft-- == 0) {
+      queuePair.device.counters.failedRnrRetries++;
       fail(rdma_h.IBV_WC_RNR_RETRY_EXC_ERR());
       return;
     }
@@ -505,6 +510,7 @@ final class Requester implements TransportService {
    */
   private void retry() {
     if (retriesLeft-- == 0) {
+      queuePair.device.counters.failedRetries++;
       fail(rdma_h.IBV_WC_RETRY_EXC_ERR());
       return;
     }
