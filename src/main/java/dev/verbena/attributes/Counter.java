@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A counter of a device, a port or of connections, with its unit and what a rising value means, for
- * programs that export metrics: {@link Statistics#counters}.
+ * programs that export {@index metrics}: {@link Statistics#counters}.
  *
  * <p>Counters of devices have the names that the kernel gives them. Drivers may have counters of
  * which this library has no description.

@@ -62,7 +62,7 @@ import org.jspecify.annotations.Nullable;
  * that waits for a completion, the request remains posted, and the next request waits for it; a
  * method that begins with {@code post} has posted nothing.
  *
- * <p><b>Receiver not ready (RNR).</b> If the peer has no free receive request, the device
+ * <p><b>Receiver not ready ({@index RNR}).</b> If the peer has no free receive request, the device
  * retries the send. The {@linkplain ConnectionSettings#DEFAULT default settings} have an RNR retry
  * count of 6: the connection fails after about 4 seconds (six waits of 655 milliseconds) without a
  * free receive request. A count of 7 retries without end; then only a {@linkplain #setTimeout
@@ -81,7 +81,7 @@ import org.jspecify.annotations.Nullable;
  * link is detected by a send, which fails with {@code IBV_WC_RETRY_EXC_ERR}, and not by a waiting
  * {@code receive}.
  *
- * <p><b>Keep-alive.</b> With {@link ConnectionSettings#withKeepAlive} a lost peer is
+ * <p><b>{@index Keep-alive}.</b> With {@link ConnectionSettings#withKeepAlive} a lost peer is
  * detected also while nothing is sent: all operations then throw {@link RdmaTimeoutException},
  * which names the peer and how long it was silent.
  *

@@ -194,6 +194,7 @@ public final class ConnectionSettings {
    * Connection#receive()} and the calls of a {@link RequestClient} throw, and a {@link
    * RequestServer} frees the place of the client. Nothing is written behind a request that is
    * outstanding, such as a long RDMA read: the device retries it, as often as the retry count says.
+   * A program needs no {@index heartbeat} of its own.
    *
    * @param interval the interval, at least one millisecond and at most a day
    */

@@ -32,14 +32,16 @@ import org.jspecify.annotations.Nullable;
  * }
  *
  * <p><b>Limit.</b> {@link ConnectionSettings#withSends} limits the requests under way. Both ends
- * have receive requests for all of them, so that no message waits for one (RNR). A call waits while
- * the limit is reached. A request whose time is over, or that was cancelled, counts until the
- * server has answered it, or has given it up, which it does at the same time.
+ * have receive requests for all of them, so that no message waits for one (RNR): this is {@index
+ * "flow control"} by {@index credits}, of which an answer gives one back. A call waits while the
+ * limit is reached. A request whose time is over, or that was cancelled, counts until the server
+ * has answered it, or has given it up, which it does at the same time.
  *
  * <p><b>Large values.</b> The bytes of a request that is larger than a message are read by the
  * server (RDMA read), those of a large answer are written by it (RDMA write). A {@link
- * MemoryRegion} of the caller is not copied; other memory is copied to registered memory of the
- * client, of which there is {@link ConnectionSettings#withCopies as much as the settings say}.
+ * MemoryRegion} of the caller is not copied ({@index "zero copy"}); other memory is copied to
+ * registered memory of the client, of which there is {@link ConnectionSettings#withCopies as much
+ * as the settings say}.
  *
  * <p><b>Threads.</b> Any thread may call any method. One of the threads that wait reads the
  * completions for all; for callbacks and futures a virtual thread reads them, or a thread that

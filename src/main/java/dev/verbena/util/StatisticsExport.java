@@ -21,7 +21,7 @@ import java.util.TreeMap;
  * }
  *
  * <ul>
- *   <li>by JMX, as the MBean {@code dev.verbena:type=Statistics,device=mlx5_0}, with an
+ *   <li>by {@index JMX}, as the MBean {@code dev.verbena:type=Statistics,device=mlx5_0}, with an
  *       attribute of type {@code long} for each counter, if the Java runtime has the module {@code
  *       java.management};
  *   <li>as the event {@code dev.verbena.Counter} of JDK Flight Recorder, one of each counter in

@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The InfiniBand specification encodes it as a five-bit code <i>n</i> for 4.096 microseconds
  * times 2<sup><i>n</i></sup>; code 0 disables the timeout. A device may wait up to four times as
- * long. Together with the retry count it determines when a lost peer is detected, with {@code
- * IBV_WC_RETRY_EXC_ERR}.
+ * long. Together with the {@index "retry count"} it determines when a lost peer is detected, with
+ * {@code IBV_WC_RETRY_EXC_ERR}.
  *
  * <p>See {@code ibv_modify_qp(3)}.
  */

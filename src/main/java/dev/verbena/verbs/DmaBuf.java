@@ -14,9 +14,10 @@ import java.util.function.IntToLongFunction;
  * }
  * }
  *
- * <p>The memory stays until its last descriptor and its last region are closed, so a buffer may be
- * closed after it was registered, and after the object that exported it. Several threads may use
- * it. Closing it calls {@code close(2)}.
+ * <p>A buffer ({@index dma-buf}) may be memory of a GPU ({@index GPUDirect} RDMA), whose driver
+ * exports it: {@link #of}. The memory stays until its last descriptor and its last region are
+ * closed, so a buffer may be closed after it was registered, and after the object that exported it.
+ * Several threads may use it. Closing it calls {@code close(2)}.
  */
 public final class DmaBuf implements AutoCloseable {
   private static final int CLOSED = -1;

@@ -21,6 +21,8 @@
  *   <li>Handle asynchronous events: {@link dev.verbena.verbs.AsyncEvents}.
  *   <li>Steer flows to queue pairs: {@link dev.verbena.flow.FlowRule}, {@link
  *       dev.verbena.verbs.ReceiveIndirectionTable}.
+ *   <li>Find the members that call a C function: <a href="doc-files/c-functions.html">C
+ *       functions</a>.
  * </ul>
  *
  * <p>Capabilities and attributes that mirror a C struct which libibverbs cannot extend are records,
