@@ -142,14 +142,16 @@ public final class ConnectionQueues {
    * channel, which is one file descriptor: {@code rdma_create_qp} would create two channels. They
    * are closed with the identifier.
    *
+   * @param domain a protection domain of the identifier's {@link ConnectionId#context}, for example
+   *     its own, {@link ConnectionId#domain}
    * @param capacity the capacity of the queues: at least one request in each direction
+   * @throws IllegalArgumentException if the domain is of another context
    * @throws IllegalStateException if the identifier is not bound to a device, or has a queue pair
    */
-  public void createQueuePairOnOneChannel(QueuePairCapacity capacity) {
+  public void createQueuePairOnOneChannel(ProtectionDomain domain, QueuePairCapacity capacity) {
     requireRoomForQueuePair();
-    ProtectionDomain domain = home.get();
-    Context context = domain.context();
-    CompletionChannel channel = context.createCompletionChannel();
+    Core.requireSame(id.context(), domain, domain.context());
+    CompletionChannel channel = id.context().createCompletionChannel();
     Core.of(channel).closeWith(id.owner());
     sendCompletions = create(channel, capacity.sendRequests());
     receiveCompletions = create(channel, capacity.receiveRequests());

@@ -240,6 +240,7 @@ public final class Connection implements AutoCloseable {
           endpoint.onAddressChange(settings.addressChange());
           ConnectionQueues queues = endpoint.id().queues();
           queues.createQueuePairOnOneChannel(
+              settings.domain().orElseGet(endpoint.id()::domain),
               QueuePairCapacity.of(settings.sends()).withReceiveRequests(settings.receives()));
           Inbox inbox;
           Outbox outbox;
@@ -487,11 +488,34 @@ public final class Connection implements AutoCloseable {
     return receiving.receive(target, Deadline.after(timeout));
   }
 
+  // The end
+
+  /**
+   * {@return whether operations are possible, as far as this end knows: it was not closed, no
+   * request has failed, and no event has ended the connection} What nobody has noticed is not
+   * known: a lost link is noticed by a request that fails, and by a keep-alive.
+   */
+  public boolean isOpen() {
+    return end.isOpen();
+  }
+
+  /**
+   * Runs an action when the connection has ended or was closed, once, in a new virtual thread; at
+   * once if it has. It replaces that of an earlier call which has not run. What no event ends is
+   * not noticed here, as {@link #isOpen} says.
+   *
+   * @param action the action, which may wait, and close this connection
+   */
+  public void whenEnded(Runnable action) {
+    Objects.requireNonNull(action, "action");
+    endpoint.whenEnded(() -> Thread.startVirtualThread(action), Inside.LIBRARY);
+  }
+
   // Components
 
   /**
    * {@return the protection domain of the connection, to register memory with; closing the
-   * connection closes it}
+   * connection closes it, unless it is that of {@link ConnectionSettings#withDomain}}
    */
   public ProtectionDomain domain() {
     return endpoint.id().domain();

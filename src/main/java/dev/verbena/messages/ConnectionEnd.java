@@ -92,6 +92,15 @@ final class ConnectionEnd {
     return isPeerClosed;
   }
 
+  boolean isOpen() {
+    return !isClosed
+        && !isPeerClosed
+        && silence == null
+        && receiveFailure == null
+        && sendFailure.get() == null
+        && !hasEvent();
+  }
+
   boolean hasEvent() {
     return endpoint.end().isPresent();
   }

@@ -8,6 +8,7 @@ import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.internal.Ranges;
 import dev.verbena.values.AckTimeout;
+import dev.verbena.verbs.ProtectionDomain;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Objects;
@@ -47,6 +48,7 @@ public final class ConnectionSettings {
     private long copies = 1 << 26;
     private @Nullable Reconnect reconnect;
     private boolean repeats;
+    private @Nullable ProtectionDomain domain;
 
     Values copy() {
       try {
@@ -131,6 +133,19 @@ public final class ConnectionSettings {
    */
   public ConnectionSettings withLocalAddress(InetSocketAddress address) {
     return with(v -> v.local = Objects.requireNonNull(address, "address"));
+  }
+
+  /**
+   * {@return these settings with a protection domain of the program} Connections with one domain
+   * share the regions that are registered in it, and do not close it. By default {@link
+   * Connection#domain} is closed with the connection.
+   *
+   * @param domain a domain of the context that RDMA CM uses for the device ({@code Contexts.list}):
+   *     otherwise establishing throws {@link IllegalArgumentException}, as {@link RequestClient}
+   *     and {@link RequestServer} do, which have a domain of their own
+   */
+  public ConnectionSettings withDomain(ProtectionDomain domain) {
+    return with(v -> v.domain = Objects.requireNonNull(domain, "domain"));
   }
 
   /**
@@ -338,9 +353,23 @@ public final class ConnectionSettings {
     return values.copies;
   }
 
+  /** {@return the protection domain of the program; empty if each connection has its own} */
+  public Optional<ProtectionDomain> domain() {
+    return Optional.ofNullable(values.domain);
+  }
+
   /** {@return how long a client or server of requests polls before it waits for an event} */
   public Duration spin() {
     return values.spin;
+  }
+
+  /** Throws unless the domain is left to a client or server of requests. */
+  void requireNoDomain() {
+    if (values.domain != null) {
+      throw new IllegalArgumentException(
+          "requests cannot use another protection domain than their own, see domain():"
+              + " ConnectionSettings.withDomain is for Connection");
+    }
   }
 
   Optional<Reconnect> reconnect() {
@@ -403,6 +432,7 @@ public final class ConnectionSettings {
       text.append(", end at a change of the address");
     }
     keepAlive().ifPresent(interval -> text.append(", keep-alive ").append(interval));
+    domain().ifPresent(shared -> text.append(", ").append(shared));
     return text.toString();
   }
 }

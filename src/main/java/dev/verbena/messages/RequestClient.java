@@ -158,6 +158,7 @@ public final class RequestClient implements AutoCloseable {
    */
   public static RequestClient connect(InetSocketAddress server, ConnectionSettings settings)
       throws InterruptedException {
+    settings.requireNoDomain();
     return new RequestClient(server, settings);
   }
 

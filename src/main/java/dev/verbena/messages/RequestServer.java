@@ -151,6 +151,7 @@ public final class RequestServer implements AutoCloseable {
      * @return the server, to be closed by the caller
      */
     public RequestServer open() {
+      settings.requireNoDomain();
       Listener listener = Listener.open(local);
       try {
         return new RequestServer(listener, this);

@@ -1,5 +1,5 @@
 /**
- * Connections that exchange messages, and requests with their answers, over {@code
+ * Connections that exchange messages, requests with their answers, and one-sided rings, over {@code
  * dev.verbena.verbs} and {@code dev.verbena.cm}.
  *
  * <table class="striped">
@@ -10,6 +10,8 @@
  * <td>{@link dev.verbena.messages.Connection}, {@link dev.verbena.messages.ConnectionSettings}, {@link dev.verbena.verbs.RemoteMemory}</td></tr>
  * <tr><th scope="row">send requests and answer them, many at a time</th>
  * <td>{@link dev.verbena.messages.RequestClient}, {@link dev.verbena.messages.RequestServer}</td></tr>
+ * <tr><th scope="row">write messages to a peer's memory, which it polls</th>
+ * <td>{@link dev.verbena.messages.RingWriter}, {@link dev.verbena.messages.RingReader}</td></tr>
  * <tr><th scope="row">listen for connections</th>
  * <td>{@link dev.verbena.cm.Listener}</td></tr>
  * </tbody>

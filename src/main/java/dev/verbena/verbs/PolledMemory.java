@@ -1,5 +1,6 @@
 package dev.verbena.verbs;
 
+import dev.verbena.internal.time.Spinning;
 import dev.verbena.internal.time.Time;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -36,8 +37,13 @@ public final class PolledMemory {
   /** Between two looks at the time; a few microseconds. */
   private static final int SPINS = 64;
 
-  /** The time after which a waiting thread lets others run. */
-  private static final long SPIN_NANOS = 50_000;
+  /** What a wait is for. */
+  private enum Wanted {
+    BYTE,
+    EQUAL,
+    OTHER,
+    AT_LEAST
+  }
 
   private final MemoryRegion region;
 
@@ -152,20 +158,38 @@ public final class PolledMemory {
    */
   public boolean awaitLong(long offset, long expected, Duration timeout)
       throws InterruptedException {
-    Objects.requireNonNull(timeout, "timeout");
-    if (getLongAcquire(offset) == expected) {
-      return true;
-    }
-    long start = Time.now();
-    do {
-      for (int i = 0; i < SPINS; i++) {
-        Time.pause();
-        if (getLongAcquire(offset) == expected) {
-          return true;
-        }
-      }
-    } while (isTimeLeft(start, timeout));
-    return false;
+    return await(Wanted.EQUAL, offset, expected, timeout);
+  }
+
+  /**
+   * Waits until a number has another value than one that is known, as {@link #awaitLong} does. The
+   * new value is read by {@link #getLongAcquire}.
+   *
+   * @param offset the offset in the region; the address must be a multiple of 8
+   * @param known the value that the number has
+   * @param timeout the maximum time to wait; a negative time is the same as zero
+   * @return whether the number has changed; false if the timeout elapsed
+   * @throws InterruptedException if the thread is interrupted
+   */
+  public boolean awaitChange(long offset, long known, Duration timeout)
+      throws InterruptedException {
+    return await(Wanted.OTHER, offset, known, timeout);
+  }
+
+  /**
+   * Waits until a number that a peer increases is at least a value, as {@link #awaitLong} does. The
+   * numbers are compared by their difference, which must be less than 2<sup>63</sup>: a counter may
+   * overflow.
+   *
+   * @param offset the offset in the region; the address must be a multiple of 8
+   * @param least the value
+   * @param timeout the maximum time to wait; a negative time is the same as zero
+   * @return whether the number is at least the value; false if the timeout elapsed
+   * @throws InterruptedException if the thread is interrupted
+   */
+  public boolean awaitAtLeast(long offset, long least, Duration timeout)
+      throws InterruptedException {
+    return await(Wanted.AT_LEAST, offset, least, timeout);
   }
 
   /**
@@ -175,48 +199,38 @@ public final class PolledMemory {
    * @param expected the value
    * @param timeout the maximum time to wait; a negative time is the same as zero
    * @return whether the byte has the value; false if the timeout elapsed
-   * @throws InterruptedException if the thread is interrupted; a value that is there is returned
-   *     before
-   * @throws IndexOutOfBoundsException if the byte is not inside the region
-   * @throws IllegalStateException if the region, or the arena of its memory, is closed, also during
-   *     the wait
-   * @throws WrongThreadException if the memory is of a confined arena of another thread
+   * @throws InterruptedException if the thread is interrupted
    */
   public boolean awaitByte(long offset, byte expected, Duration timeout)
       throws InterruptedException {
+    return await(Wanted.BYTE, offset, expected, timeout);
+  }
+
+  private boolean await(Wanted wanted, long offset, long value, Duration timeout)
+      throws InterruptedException {
     Objects.requireNonNull(timeout, "timeout");
-    if (getByteAcquire(offset) == expected) {
+    if (holds(wanted, offset, value)) {
       return true;
     }
     long start = Time.now();
     do {
       for (int i = 0; i < SPINS; i++) {
         Time.pause();
-        if (getByteAcquire(offset) == expected) {
+        if (holds(wanted, offset, value)) {
           return true;
         }
       }
-    } while (isTimeLeft(start, timeout));
+    } while (Spinning.isTimeLeft(start, CompletionWaiter.saturated(timeout)));
     return false;
   }
 
-  @SuppressWarnings("ThreadPriorityCheck") // The writer may need this processor.
-  private static boolean isTimeLeft(long start, Duration timeout) throws InterruptedException {
-    if (Thread.interrupted()) {
-      throw new InterruptedException();
-    }
-    long waited = Time.now() - start;
-    if (waited >= CompletionWaiter.saturated(timeout)) {
-      return false;
-    }
-    if (waited > SPIN_NANOS) {
-      if (Thread.currentThread().isVirtual()) { // Those that yield may keep a carrier for ever.
-        Time.park(1);
-      } else {
-        Time.yieldProcessor();
-      }
-    }
-    return true;
+  private boolean holds(Wanted wanted, long offset, long value) {
+    return switch (wanted) {
+      case BYTE -> getByteAcquire(offset) == value;
+      case EQUAL -> getLongAcquire(offset) == value;
+      case OTHER -> getLongAcquire(offset) != value;
+      case AT_LEAST -> getLongAcquire(offset) - value >= 0;
+    };
   }
 
   private MemorySegment memory(long offset, int size) {

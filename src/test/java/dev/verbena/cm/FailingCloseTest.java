@@ -132,7 +132,7 @@ class FailingCloseTest {
         EventChannel channel = place.hosts.call(EventChannel::open);
         ConnectionId id = channel.createId(PortSpace.TCP);
         id.bind(CLIENT);
-        id.queues().createQueuePairOnOneChannel(QueuePairCapacity.of(4));
+        id.queues().createQueuePairOnOneChannel(id.domain(), QueuePairCapacity.of(4));
         return channel;
       }
     },
@@ -140,7 +140,10 @@ class FailingCloseTest {
       @Override
       AutoCloseable open(Opened place) throws Exception {
         Endpoint endpoint = place.resolve(place.with(place.listen()));
-        endpoint.id().queues().createQueuePairOnOneChannel(QueuePairCapacity.of(4));
+        endpoint
+            .id()
+            .queues()
+            .createQueuePairOnOneChannel(endpoint.id().domain(), QueuePairCapacity.of(4));
         return endpoint;
       }
     },

@@ -78,7 +78,8 @@ class QueuesOfIdentifiersTest {
         ConnectionId id = channel.createId(PortSpace.TCP)) {
       id.bind(new InetSocketAddress(Rig.addressA(), 0));
       ConnectionQueues queues = id.queues();
-      assertThrows(RdmaException.class, () -> queues.createQueuePairOnOneChannel(excessive));
+      assertThrows(
+          RdmaException.class, () -> queues.createQueuePairOnOneChannel(id.domain(), excessive));
       assertTrue(queues.sendCompletions().isOpen());
       assertThrows(IllegalStateException.class, queues::transfers);
     }

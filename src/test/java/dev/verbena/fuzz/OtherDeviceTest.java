@@ -96,7 +96,7 @@ class OtherDeviceTest {
   };
 
   /** Call of a method with an object of another device. */
-  private interface Call {
+  interface Call {
     void run() throws Exception;
   }
 
@@ -453,6 +453,13 @@ class OtherDeviceTest {
             bound(channel, address)
                 .queues()
                 .createSharedReceiveQueue(SharedReceiveQueue.builder(other.domain, 4)));
+    calls.put(
+        "ConnectionQueues.createQueuePairOnOneChannel(ProtectionDomain, QueuePairCapacity)",
+        () ->
+            bound(channel, address)
+                .queues()
+                .createQueuePairOnOneChannel(other.domain, QueuePairCapacity.of(4)));
+    DomainCalls.add(calls, hosts, own.region, other.pair);
     calls.put(
         "ConnectionId.migrate(EventChannel)",
         () -> {

@@ -37,7 +37,7 @@ final class RequestPeer implements AutoCloseable {
     this.endpoint = endpoint;
     ConnectionQueues queues = endpoint.id().queues();
     queues.createQueuePairOnOneChannel(
-        QueuePairCapacity.of(REQUESTS).withReceiveRequests(REQUESTS));
+        endpoint.id().domain(), QueuePairCapacity.of(REQUESTS).withReceiveRequests(REQUESTS));
     transfers = queues.transfers();
     memory =
         endpoint.id().domain().allocateMemory(SIZE, AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_READ);

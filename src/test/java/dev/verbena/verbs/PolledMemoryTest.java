@@ -61,6 +61,8 @@ class PolledMemoryTest {
       assertRefused(type, text, () -> polled.getLongAcquire(offset));
       assertRefused(type, text, () -> polled.putLongRelease(offset, 1));
       assertRefused(type, text, () -> polled.awaitLong(offset, 0, Duration.ZERO));
+      assertRefused(type, text, () -> polled.awaitChange(offset, 0, Duration.ZERO));
+      assertRefused(type, text, () -> polled.awaitAtLeast(offset, 0, Duration.ZERO));
     }
     for (long offset : new long[] {64, -1, Long.MAX_VALUE, Long.MIN_VALUE}) {
       String text = "1 bytes at offset " + offset + " are not inside " + region;
@@ -153,6 +155,19 @@ class PolledMemoryTest {
     assertFalse(polled.awaitLong(0, 1, Duration.ofMillis(5)));
     assertFalse(polled.awaitByte(0, (byte) 1, Duration.ofMillis(5)));
     assertTrue(System.nanoTime() - start >= 10_000_000);
+  }
+
+  @Test
+  void aWaitForAChangeOrACounterEndsWithIt() throws InterruptedException {
+    polled.putLongRelease(0, 5);
+    assertFalse(polled.awaitChange(0, 5, Duration.ZERO));
+    assertTrue(polled.awaitChange(0, 4, Duration.ZERO));
+    assertTrue(polled.awaitAtLeast(0, 4, Duration.ZERO));
+    assertTrue(polled.awaitAtLeast(0, 5, Duration.ZERO));
+    assertFalse(polled.awaitAtLeast(0, 6, Duration.ZERO));
+    polled.putLongRelease(0, Long.MIN_VALUE);
+    assertTrue(polled.awaitAtLeast(0, Long.MAX_VALUE, Duration.ZERO), "a counter may overflow");
+    assertFalse(polled.awaitAtLeast(0, Long.MIN_VALUE + 1, Duration.ZERO));
   }
 
   @Test
