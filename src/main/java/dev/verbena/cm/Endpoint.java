@@ -276,8 +276,11 @@ public final class Endpoint implements AutoCloseable {
    *
    * @param hasOutstanding returns whether requests are outstanding
    * @param atMost the maximum time for them to complete
+   * @throws IllegalArgumentException if the time is negative
    */
   public void disconnectAfter(BooleanSupplier hasOutstanding, Duration atMost) {
+    Objects.requireNonNull(hasOutstanding, "hasOutstanding");
+    Deadline _ = Deadline.after(atMost); // Throws if it is negative.
     events.completionTime = atMost;
     events.outstanding = hasOutstanding;
   }

@@ -2,7 +2,6 @@ package dev.verbena.messages;
 
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.internal.Deadline;
-import dev.verbena.internal.Ranges;
 import dev.verbena.internal.life.Core;
 import dev.verbena.internal.time.Spinning;
 import dev.verbena.internal.time.Time;
@@ -268,7 +267,11 @@ public final class RingWriter implements AutoCloseable {
           "message of %d bytes exceeds half of the ring, %d bytes: %s"
               .formatted(length, longestMessage(), this));
     }
-    Ranges.within(source, offset, /* size= */ length, source.byteSize());
+    if ((offset | length) < 0 || length > source.byteSize() - offset) {
+      throw new IndexOutOfBoundsException(
+          "%d bytes at offset %d are not inside the source of %d bytes"
+              .formatted(length, offset, source.byteSize()));
+    }
     long at = offered & (capacity - 1);
     long size = RingLayout.sizeOf(length);
     long padding = size > capacity - at ? capacity - at : 0;

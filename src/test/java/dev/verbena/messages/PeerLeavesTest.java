@@ -56,7 +56,11 @@ class PeerLeavesTest {
   void outstandingRequestsAreFlushedAfterATime() throws Exception {
     try (SoftHosts hosts = SoftHosts.create()) {
       Connection server = hosts.server();
-      server.endpoint().disconnectAfter(() -> true, Duration.ofMillis(10));
+      Endpoint endpoint = server.endpoint();
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> endpoint.disconnectAfter(() -> true, Duration.ofNanos(-1)));
+      endpoint.disconnectAfter(() -> true, Duration.ofMillis(10));
       hosts.client().endpoint().id().disconnect();
       awaitState(server, QueuePairState.ERR);
     }
