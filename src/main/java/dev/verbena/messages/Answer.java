@@ -64,6 +64,11 @@ public final class Answer {
     return messages.offset(receive) + RequestFrame.HEADER;
   }
 
+  /** Returns whether the server has given up the request, whose time was over. */
+  boolean isExpiry() {
+    return kind == RequestFrame.EXPIRY;
+  }
+
   /** Returns why there is no answer; null if there is one. */
   @Nullable RuntimeException failure() {
     if (isWritten()) { // What a server says is not believed.

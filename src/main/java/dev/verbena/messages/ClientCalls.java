@@ -239,7 +239,7 @@ final class ClientCalls implements SharedReading.Reader {
       }
       RuntimeException failure = slot.answer.failure();
       if (failure != null) {
-        throw failure;
+        throw counted(slot.answer, failure);
       }
       return slot.answer;
     } catch (Throwable t) {
@@ -249,10 +249,22 @@ final class ClientCalls implements SharedReading.Reader {
   }
 
   private RdmaTimeoutException late(CallSlot slot) {
+    countTimeout();
+    return new RdmaTimeoutException("a call over " + client, slot.timeout);
+  }
+
+  /** Counts a request that the server has given up before this end has. */
+  private RuntimeException counted(Answer answer, RuntimeException failure) {
+    if (answer.isExpiry()) {
+      countTimeout();
+    }
+    return failure;
+  }
+
+  private void countTimeout() {
     try (var _ = lock.hold()) {
       tally.add(MessageCounter.CLIENT_TIMEOUTS, 1);
     }
-    return new RdmaTimeoutException("a call over " + client, slot.timeout);
   }
 
   private boolean isDue(CallSlot slot) {
@@ -404,7 +416,7 @@ final class ClientCalls implements SharedReading.Reader {
       if (failure == null) {
         callback.answered(spare);
       } else {
-        callback.failed(failure);
+        callback.failed(counted(spare, failure));
       }
     } catch (Throwable t) { // Of the program, or no memory.
       ServiceLoop.log(t);

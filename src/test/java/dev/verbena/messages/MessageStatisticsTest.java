@@ -229,8 +229,13 @@ class MessageStatisticsTest {
   }
 
   /** Reads statistics until the context is closed, and checks that no counter ever falls. */
-  private static long readUntilClosed(Context context) {
-    Statistics before = context.statistics();
+  private static FutureTask<Long> reader(Context context) {
+    Statistics first = context.statistics();
+    return Background.inBackground(() -> readUntilClosed(context, first));
+  }
+
+  private static long readUntilClosed(Context context, Statistics first) {
+    Statistics before = first;
     for (long reads = 1; ; reads++) {
       Statistics now;
       try {
@@ -270,7 +275,7 @@ class MessageStatisticsTest {
       List<FutureTask<Long>> readers = new ArrayList<>();
       Context read = hosts.serverContext().device().open();
       for (int i = 0; i < 3; i++) {
-        readers.add(Background.inBackground(() -> readUntilClosed(read)));
+        readers.add(reader(read));
       }
       try (Listener listener = hosts.call(() -> Listener.open(anyPort(hosts)))) {
         List<FutureTask<Void>> senders = new ArrayList<>();
@@ -306,7 +311,7 @@ class MessageStatisticsTest {
     try (SoftHosts hosts = SoftHosts.create()) {
       Connection client = hosts.client();
       Context read = hosts.clientContext().device().open();
-      FutureTask<Long> reader = Background.inBackground(() -> readUntilClosed(read));
+      FutureTask<Long> reader = reader(read);
       client.send(new byte[1]);
       var _ = hosts.faults().loseDevice("client");
       assertThrows(RdmaException.class, () -> client.send(new byte[1]));
