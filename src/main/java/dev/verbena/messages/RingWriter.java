@@ -37,10 +37,11 @@ import org.jspecify.annotations.Nullable;
  * offered: the more there are, the fewer requests each takes. The writer learns by RDMA read what
  * was read, and {@code offer} returns false while there is no room.
  *
- * <p><b>Replay.</b> If the queue pair fails, a method throws, and the messages that were offered
- * remain. {@link #attach} with a new queue pair writes again what the ring lacks, and the reader
- * reads each message once. Close the queue pair before, at the reader's end, too: what still
- * arrives there would be older.
+ * <p><b>Replay.</b> If the queue pair fails, one call throws, and the messages that were offered
+ * remain. Until the next {@link #attach}, {@code offer} takes messages as long as there is room,
+ * then throws; {@code flush} and {@code awaitWritten} return false. {@code attach} with a new queue
+ * pair writes again what the ring lacks, and the reader reads each message once. Close the queue
+ * pair before, at the reader's end, too: what still arrives there would be older.
  *
  * <p>The writer polls the completion queue, which nothing else may use. {@code offer} and {@code
  * flush} allocate nothing. One thread at a time may use a writer; any thread may close it.
@@ -241,7 +242,8 @@ public final class RingWriter implements AutoCloseable {
    * @throws IllegalArgumentException if the message is too long
    * @throws WorkRequestException if the queue pair has failed; nothing was offered
    * @throws RingException if the peer has written what is not a ring's; nothing was offered
-   * @throws IllegalStateException if the writer is closed
+   * @throws IllegalStateException if the writer is closed; or if there is no room, and no queue
+   *     pair is attached, or it has failed before
    */
   public boolean offer(MemorySegment message) {
     return offer(message, 0, message.byteSize());
@@ -259,7 +261,8 @@ public final class RingWriter implements AutoCloseable {
    * @throws IndexOutOfBoundsException if the message is not inside the source
    * @throws WorkRequestException if the queue pair has failed; nothing was offered
    * @throws RingException if the peer has written what is not a ring's; nothing was offered
-   * @throws IllegalStateException if the writer is closed
+   * @throws IllegalStateException if the writer is closed; or if there is no room, and no queue
+   *     pair is attached, or it has failed before
    */
   public boolean offer(MemorySegment source, long offset, long length) {
     if (length > longestMessage()) {
@@ -300,6 +303,10 @@ public final class RingWriter implements AutoCloseable {
       return true;
     }
     flush(size);
+    if (free() < size && queuePair == null) { // Else a loop that waits for room would not end.
+      throw new IllegalStateException(
+          this + " is full, and has no queue pair that works: attach another one");
+    }
     return free() >= size;
   }
 

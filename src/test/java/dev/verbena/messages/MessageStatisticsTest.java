@@ -228,12 +228,13 @@ class MessageStatisticsTest {
     }
   }
 
-  /** Reads statistics until the context is closed, and checks that no counter ever falls. */
+  /** Starts a thread that reads; a closed context cannot be read for the first time. */
   private static FutureTask<Long> reader(Context context) {
     Statistics first = context.statistics();
     return Background.inBackground(() -> readUntilClosed(context, first));
   }
 
+  /** Reads statistics until the context is closed, and checks that no counter ever falls. */
   private static long readUntilClosed(Context context, Statistics first) {
     Statistics before = first;
     for (long reads = 1; ; reads++) {

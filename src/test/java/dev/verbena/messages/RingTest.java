@@ -229,7 +229,13 @@ class RingTest {
     assertEquals(CompletionStatus.REM_ACCESS_ERR, failure.status());
     assertFalse(writer.flush(), "it is not written");
     assertFalse(writer.awaitWritten(Await.LIMIT), "it waits for another queue pair");
-    while (writer.offer(text("one"))) {} // There is no queue pair.
+    var full =
+        assertThrows(
+            IllegalStateException.class,
+            () -> {
+              while (writer.offer(text("one"))) {} // There is no queue pair.
+            });
+    assertTrue(full.getMessage().endsWith("attach another one"), full.getMessage());
     writer.close();
     assertThrows(IllegalStateException.class, () -> writer.offer(text("one")));
     assertThrows(IllegalStateException.class, () -> writer.flush());
@@ -290,7 +296,7 @@ class RingTest {
     offer(longest);
     poke(reader, RingLayout.CONSUMED, consumed);
     assertThrows(RingException.class, () -> Await.until("room", () -> writer.offer(text(longest))));
-    assertFalse(writer.offer(text(longest)));
+    assertThrows(IllegalStateException.class, () -> writer.offer(text(longest)));
   }
 
   @ParameterizedTest
@@ -517,6 +523,9 @@ class RingTest {
       return writer.offer(message, 0, length);
     } catch (WorkRequestException e) {
       assertTrue(e.getMessage().contains("writing to a ring"), e.getMessage());
+      return false;
+    } catch (IllegalStateException e) {
+      assertTrue(e.getMessage().endsWith("attach another one"), e.getMessage());
       return false;
     }
   }
