@@ -50,6 +50,7 @@ class DemoTest {
     for (int step = 1; step <= 10; step++) {
       assertTrue(run.out().contains("\n" + step + ". "), run.out());
     }
+    assertTrue(run.out().contains("sent_pkts +"), run.out());
     assertTrue(run.out().contains("It works."), run.out());
   }
 }

@@ -1,5 +1,6 @@
 package dev.verbena.tools;
 
+import dev.verbena.attributes.Statistics;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.tools.command.Cli;
 import dev.verbena.tools.command.Failure;
@@ -7,6 +8,7 @@ import dev.verbena.tools.command.Link;
 import dev.verbena.tools.command.PairOptions;
 import dev.verbena.tools.command.Tracing;
 import dev.verbena.tools.output.Units;
+import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
@@ -21,11 +23,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import java.util.stream.Collectors;
 import org.HdrHistogram.Histogram;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Help.Ansi;
@@ -149,7 +151,7 @@ final class Demo implements Callable<Integer> {
     begin("Libraries and devices");
     tell("Java " + Runtime.version() + ", " + library);
     tell("this end uses " + device + ", the other end " + peerDevice);
-    Map<String, Long> before = counters(device);
+    Statistics before = statistics(device);
     begin("Connect two queue pairs (RC)");
     try (Link here = new Link(device, BUFFER, 1);
         Link there = new Link(peerDevice, BUFFER, 1)) {
@@ -166,26 +168,20 @@ final class Demo implements Callable<Integer> {
       measure(here, there);
     }
     begin("Counters of the device");
-    List<String> changes = new ArrayList<>();
-    counters(device)
-        .forEach(
-            (name, value) -> {
-              long change = value - before.getOrDefault(name, 0L);
-              if (change > 0) {
-                changes.add(name + " +" + change);
-              }
-            });
-    tell(changes.isEmpty() ? "the device has no packet counters" : String.join(", ", changes));
+    String changes =
+        statistics(device).since(before).counters().stream()
+            .filter(counter -> counter.group().equals("hw_counters") && counter.value() > 0)
+            .map(counter -> counter.name() + " +" + counter.value())
+            .collect(Collectors.joining(", "));
+    tell(changes.isEmpty() ? "the device has no packet counters" : changes);
     out.println();
     out.println("It works. Next: verbena --help, and README.md for the first program.");
   }
 
-  /** Returns the counters of a device's first port, as the kernel shows them. */
-  private static Map<String, Long> counters(Device device) {
-    String folder = PortCounters.DEVICES + "/" + device.name() + "/ports/1/hw_counters";
-    Map<String, Long> counters = PortCounters.values(Machine.THIS, folder);
-    counters.remove("lifespan"); // The time that the kernel caches values, not a counter.
-    return counters;
+  private static Statistics statistics(Device device) {
+    try (Context context = device.open()) {
+      return context.statistics();
+    }
   }
 
   private void begin(String title) {
