@@ -19,6 +19,7 @@ import dev.verbena.internal.time.Uninterrupted;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
+import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
@@ -491,12 +492,12 @@ public final class Connection implements AutoCloseable {
   // The end
 
   /**
-   * {@return whether operations are possible, as far as this end knows: it was not closed, no
-   * request has failed, and no event has ended the connection} What nobody has noticed is not
-   * known: a lost link is noticed by a request that fails, and by a keep-alive.
+   * {@return whether operations are possible, as far as this end knows: neither it nor its queue
+   * pair was closed, no request has failed, and no event has ended the connection} What nobody has
+   * noticed is not known: a lost link is noticed by a request that fails, and by a keep-alive.
    */
   public boolean isOpen() {
-    return end.isOpen();
+    return end.isOpen() && endpoint.id().queuePair().filter(QueuePair::isOpen).isPresent();
   }
 
   /**

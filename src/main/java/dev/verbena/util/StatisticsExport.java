@@ -4,6 +4,7 @@ import dev.verbena.attributes.Counter;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.jfr.FlightEvents;
 import dev.verbena.internal.life.Core;
+import dev.verbena.internal.life.ObjectText;
 import dev.verbena.internal.management.CountersBean;
 import dev.verbena.verbs.Context;
 import java.util.List;
@@ -39,9 +40,11 @@ public final class StatisticsExport implements AutoCloseable {
   private static final boolean HAS_BEANS = hasBeans();
 
   private final Core core;
+  private final String device;
 
-  private StatisticsExport(Core core) {
+  private StatisticsExport(Core core, String device) {
     this.core = core;
+    this.device = device;
     core.owner(this);
   }
 
@@ -73,7 +76,14 @@ public final class StatisticsExport implements AutoCloseable {
           if (HAS_BEANS) { // First, since it fails if the device is exported.
             CountersBean.register(device, () -> counters(context));
           }
-          if (!FlightEvents.addCounters(hook) && !HAS_BEANS) {
+          boolean recorded;
+          try {
+            recorded = FlightEvents.addCounters(hook);
+          } catch (Throwable t) {
+            AfterFailure.close(t, () -> unregister(device));
+            throw t;
+          }
+          if (!recorded && !HAS_BEANS) {
             throw new UnsupportedOperationException(
                 "an export needs the module java.management or jdk.jfr, which this Java runtime"
                     + " lacks");
@@ -82,13 +92,14 @@ public final class StatisticsExport implements AutoCloseable {
         },
         _ ->
             AfterFailure.closeAll(
-                () -> FlightEvents.removeCounters(hook),
-                () -> {
-                  if (HAS_BEANS) {
-                    CountersBean.unregister(device);
-                  }
-                }),
-        StatisticsExport::new);
+                () -> FlightEvents.removeCounters(hook), () -> unregister(device)),
+        core -> new StatisticsExport(core, device));
+  }
+
+  private static void unregister(String device) {
+    if (HAS_BEANS) {
+      CountersBean.unregister(device);
+    }
   }
 
   private static Map<String, Counter> counters(Context context) {
@@ -119,6 +130,6 @@ public final class StatisticsExport implements AutoCloseable {
 
   @Override
   public String toString() {
-    return "export of the statistics of a device";
+    return ObjectText.of(core, "export of the statistics of " + device);
   }
 }

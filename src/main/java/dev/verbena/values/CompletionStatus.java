@@ -61,7 +61,8 @@ public enum CompletionStatus implements NativeConstant {
   REM_ACCESS_ERR(
       rdma_h.IBV_WC_REM_ACCESS_ERR(),
       "remote access error",
-      "remote address, rkey, or the access flags of the peer's region or queue pair are wrong"),
+      "remote address, rkey, or the access flags of the peer's region or queue pair are wrong, or"
+          + " the region was closed"),
   /** The remote side could not complete the operation. */
   REM_OP_ERR(
       rdma_h.IBV_WC_REM_OP_ERR(),
@@ -71,9 +72,9 @@ public enum CompletionStatus implements NativeConstant {
   RETRY_EXC_ERR(
       rdma_h.IBV_WC_RETRY_EXC_ERR(),
       "transport retry counter exceeded",
-      "is the remote queue pair in RTR or RTS and connected to this queue pair's QPN, with this"
-          + " queue pair's first PSN as the one that it expects? Can the network carry packets of"
-          + " the path MTU?"),
+      "has the peer ended, or closed its queue pair? Is the remote queue pair in RTR or RTS and"
+          + " connected to this queue pair's QPN, with this queue pair's first PSN as the one that"
+          + " it expects? Can the network carry packets of the path MTU?"),
   /** The remote side had no receive request posted within the RNR retry count. */
   RNR_RETRY_EXC_ERR(
       rdma_h.IBV_WC_RNR_RETRY_EXC_ERR(),

@@ -141,6 +141,12 @@ class ConnectionLifeTest {
           IllegalArgumentException.class,
           () -> RequestServer.builder(new InetSocketAddress(1), _ -> {}).settings(settings).open());
     }
+    ProtectionDomain closed = context.allocateProtectionDomain();
+    Ends ends = connect(SETTINGS.withDomain(closed));
+    closed.close();
+    assertFalse(ends.client.isOpen(), "the domain has closed its queue pair");
+    ends.client.close();
+    ends.server.close();
     try (Context another = hosts.clientContext().device().open()) {
       ConnectionSettings settings = SETTINGS.withDomain(another.allocateProtectionDomain());
       assertThrows(IllegalArgumentException.class, () -> connect(settings));

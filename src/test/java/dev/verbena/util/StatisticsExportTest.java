@@ -44,7 +44,8 @@ class StatisticsExportTest {
   @Test
   void countersAreAttributesOfAnMBean() throws Exception {
     try (SoftHosts hosts = SoftHosts.create();
-        StatisticsExport _ = StatisticsExport.start(hosts.clientContext())) {
+        StatisticsExport export = StatisticsExport.start(hosts.clientContext())) {
+      assertEquals("export of the statistics of client", export.toString());
       ObjectName name = nameOf("client");
       hosts.client().send(new byte[1]);
       assertEquals(1L, BEANS.getAttribute(name, "messages/connection_requests"));
