@@ -19,28 +19,31 @@ public final class ReceivedGrh {
 
   private ReceivedGrh() {}
 
-  /** Writes the header of a packet to 40 bytes that are 0. */
+  /** Writes the header of a packet to 40 bytes. Nothing is allocated. */
   public static void write(Packet packet, long address) {
-    Gids source = new Gids(packet.sourceGidHigh, packet.sourceGidLow);
-    Gids destination = new Gids(packet.destinationGidHigh, packet.destinationGidLow);
-    if (destination.isIpv4()) {
-      writeIpv4(packet, source.ipv4(), destination.ipv4(), address + SIZE - IPV4);
+    if (Gids.isIpv4(packet.destinationGidHigh, packet.destinationGidLow)) {
+      for (int i = 0; i < SIZE; i += Long.BYTES) {
+        Memory.putLong(address + i, 0);
+      }
+      writeIpv4(packet, address + SIZE - IPV4);
     } else {
       putInt(address, 6 << 28 | packet.trafficClass << 20 | (packet.flowLabel & 0xfffff));
       putInt(address + 4, (packet.length + OVERHEAD) << 16 | UDP << 8 | (packet.hopLimit & 0xff));
-      source.write(address + 8);
-      destination.write(address + 24);
+      Memory.putLong(address + 8, Long.reverseBytes(packet.sourceGidHigh));
+      Memory.putLong(address + 16, Long.reverseBytes(packet.sourceGidLow));
+      Memory.putLong(address + 24, Long.reverseBytes(packet.destinationGidHigh));
+      Memory.putLong(address + 32, Long.reverseBytes(packet.destinationGidLow));
     }
   }
 
-  private static void writeIpv4(Packet packet, int source, int destination, long address) {
+  private static void writeIpv4(Packet packet, long address) {
     int total = IPV4 + OVERHEAD + packet.length;
     putInt(address, 0x45 << 24 | (packet.trafficClass & 0xff) << 16 | total);
     putInt(address + 4, 0x4000); // Identification 0, do not fragment.
     int lifetime = packet.hopLimit == 0 ? 64 : packet.hopLimit;
     putInt(address + 8, (lifetime & 0xff) << 24 | UDP << 16);
-    putInt(address + 12, source);
-    putInt(address + 16, destination);
+    putInt(address + 12, (int) packet.sourceGidLow);
+    putInt(address + 16, (int) packet.destinationGidLow);
     int sum = 0;
     for (int i = 0; i < IPV4; i += 2) {
       sum += Short.toUnsignedInt(Short.reverseBytes(Memory.getShort(address + i)));

@@ -1,6 +1,5 @@
 package dev.verbena.soft.transport;
 
-import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.ReceivedGrh;
 import dev.verbena.soft.wire.Opcode;
@@ -93,7 +92,6 @@ final class DatagramTransport extends UnconnectedTransport {
   private final Packet scratch = new Packet();
 
   private long header(Packet packet) {
-    Memory.at(scratch.payload, ReceivedGrh.SIZE).fill((byte) 0);
     ReceivedGrh.write(packet, scratch.payload);
     return scratch.payload;
   }
