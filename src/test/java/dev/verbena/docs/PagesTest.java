@@ -226,11 +226,16 @@ class PagesTest {
   }
 
   @Test
-  void bridgeHasTheVersionsOfTheProject() {
+  void bridgesHaveTheVersionsOfTheProject() {
+    assertVersions("disni", "disni", "slf4j-api");
+    assertVersions("aeron", "aeron-driver");
+  }
+
+  private static void assertVersions(String folder, String... artifacts) {
     String project = read(Path.of("pom.xml"));
-    String bridge = read(Path.of("bridges/disni/pom.xml"));
+    String bridge = read(Path.of("bridges", folder, "pom.xml"));
     assertEquals(first(VERSION, project).group(1), first(VERSION, bridge).group(1));
-    for (String artifact : List.of("disni", "slf4j-api")) {
+    for (String artifact : artifacts) {
       Pattern version =
           Pattern.compile("<artifactId>" + artifact + "</artifactId>\\s*<version>(.*)</version>");
       assertEquals(first(version, project).group(1), first(version, bridge).group(1));

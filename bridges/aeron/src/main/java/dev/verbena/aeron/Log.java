@@ -1,0 +1,22 @@
+package dev.verbena.aeron;
+
+import java.lang.System.Logger.Level;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The log of the bridge: each reason to stay on UDP once, changes of paths at DEBUG. */
+final class Log {
+  static final System.Logger LOGGER = System.getLogger("dev.verbena.aeron");
+
+  private static final int MAX_REMEMBERED = 1024;
+  private static final Set<String> REPORTED = ConcurrentHashMap.newKeySet();
+
+  private Log() {}
+
+  /** Logs a message the first time that it is given. */
+  static void once(Level level, String message) {
+    if (REPORTED.size() < MAX_REMEMBERED && REPORTED.add(message)) {
+      LOGGER.log(level, message);
+    }
+  }
+}

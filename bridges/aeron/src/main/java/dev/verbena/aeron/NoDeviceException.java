@@ -1,0 +1,10 @@
+package dev.verbena.aeron;
+
+/** Says why an address has no RDMA device. */
+final class NoDeviceException extends Exception {
+  private static final long serialVersionUID = 1;
+
+  NoDeviceException(String message, Throwable cause) {
+    super(message, cause);
+  }
+}

@@ -1,0 +1,40 @@
+package dev.verbena.aeron;
+
+import io.aeron.driver.MediaDriver;
+import java.util.OptionalInt;
+
+/**
+ * Configures a media driver in code.
+ *
+ * {@snippet :
+ * MediaDriver.Context context = RdmaTransport.configure(new MediaDriver.Context());
+ * try (MediaDriver driver = MediaDriver.launch(context)) {
+ *   ...
+ * }
+ * }
+ */
+public final class RdmaTransport {
+  /** Frames begin at multiples of it, and the MTU is one. */
+  private static final int FRAME_ALIGNMENT = 32;
+
+  private RdmaTransport() {}
+
+  /**
+   * Sets the suppliers of endpoints, and lowers the MTU of the context to what an RDMA message of
+   * the devices of this host holds. Publications with a longer one stay on UDP. Takes a second the
+   * first time, in which the devices are opened.
+   *
+   * @param context a context that is not concluded
+   * @return the context
+   */
+  public static MediaDriver.Context configure(MediaDriver.Context context) {
+    OptionalInt smallest = Devices.smallestMtu();
+    if (smallest.isPresent()) {
+      int mtu = smallest.getAsInt() / FRAME_ALIGNMENT * FRAME_ALIGNMENT;
+      context.mtuLength(Math.min(context.mtuLength(), mtu));
+    }
+    return context
+        .sendChannelEndpointSupplier(new RdmaSendChannelEndpointSupplier())
+        .receiveChannelEndpointSupplier(new RdmaReceiveChannelEndpointSupplier());
+  }
+}

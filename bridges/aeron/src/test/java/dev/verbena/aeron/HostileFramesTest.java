@@ -1,0 +1,295 @@
+package dev.verbena.aeron;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.verbena.address.Gid;
+import dev.verbena.address.QueuePairAddress;
+import dev.verbena.verbs.AddressHandle;
+import io.aeron.ExclusivePublication;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Frames of somebody who lies, repeats, or makes noise. */
+class HostileFramesTest {
+  private static final String CHANNEL = "aeron:udp?endpoint=127.0.0.2:24201";
+  private static final InetSocketAddress SUBSCRIBER =
+      new InetSocketAddress(Hosts.address(Hosts.B), 24201);
+
+  private final Hosts hosts = new Hosts();
+  private final Node publisher = hosts.start();
+  private final Node subscriber = hosts.start();
+  private final RendezvousFrame frame = new RendezvousFrame();
+  private DatagramChannel socket;
+  private Stream stream;
+
+  @BeforeEach
+  void connect() throws IOException {
+    socket = open(0);
+    stream = new Stream(hosts, publisher.publish(CHANNEL), subscriber.subscribe(CHANNEL)).connect();
+    hosts.until(() -> publisher.count("RDMA sender: ", "paths by RDMA") == 1);
+    stream.exchange(10);
+  }
+
+  private static DatagramChannel open(int port) throws IOException {
+    DatagramChannel socket = DatagramChannel.open();
+    socket.bind(new InetSocketAddress(Hosts.address(Hosts.B), port));
+    socket.configureBlocking(false);
+    return socket;
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    socket.close();
+    hosts.close();
+  }
+
+  private void assertUnharmed() {
+    long udp = publisher.count("RDMA sender: ", "sent by UDP");
+    assertPathsAreUnharmed();
+    assertEquals(udp, publisher.count("RDMA sender: ", "sent by UDP"));
+  }
+
+  private void assertPathsAreUnharmed() {
+    stream.exchange(50);
+    assertEquals(0, publisher.count("went back to UDP"));
+    assertEquals(0, subscriber.count("went back to UDP"));
+    assertEquals(List.of(), publisher.errors);
+    assertEquals(List.of(), subscriber.errors);
+  }
+
+  private void send(InetSocketAddress to) throws IOException {
+    while (socket.send(frame.bytes(), to) == 0) {
+      hosts.run();
+    }
+  }
+
+  /** Returns the next answer, with the drivers running. */
+  private RendezvousFrame answer() {
+    ByteBuffer answer = ByteBuffer.allocateDirect(2000);
+    RendezvousFrame read = new RendezvousFrame();
+    hosts.until(
+        () -> {
+          try {
+            answer.clear();
+            return socket.receive(answer) != null && read.read(answer, 0, answer.position());
+          } catch (IOException e) {
+            throw new AssertionError(e);
+          }
+        });
+    return read;
+  }
+
+  @Test
+  void noiseIsDropped() throws IOException {
+    Random random = new Random(1);
+    for (int i = 0; i < 2000; i++) {
+      frame.set(
+          RendezvousFrame.Kind.values()[random.nextInt(5)], random.nextLong(), random.nextInt());
+      ByteBuffer bytes = frame.bytes();
+      for (int k = random.nextInt(4); k > 0; k--) {
+        bytes.put(8 + random.nextInt(72), (byte) random.nextInt());
+      }
+      bytes.limit(8 + random.nextInt(RendezvousFrame.SIZE - 7));
+      int _ = socket.send(bytes, SUBSCRIBER);
+      hosts.run();
+    }
+    hosts.until(() -> subscriber.count("RDMA receiver: ", "dropped") > 100);
+    assertUnharmed();
+  }
+
+  @Test
+  void aFloodOfHellosLeavesRoomForOthers() throws IOException {
+    for (int i = 0; i < 2000; i++) {
+      frame.set(RendezvousFrame.Kind.HELLO, i, 1).number(i);
+      send(SUBSCRIBER);
+      hosts.run();
+    }
+    assertUnharmed();
+    Node late = hosts.start();
+    ExclusivePublication publication = late.publish(CHANNEL);
+    hosts.until(
+        () -> publication.isConnected() && late.count("RDMA sender: ", "paths by RDMA") == 1);
+  }
+
+  @Test
+  void aMessageCountsOnlyWithTheCookieOfAQueuePairThatWasProbed() throws IOException {
+    DatagramQueue queue = queue();
+    frame.set(RendezvousFrame.Kind.HELLO, 42, 1).number(queue.number());
+    send(SUBSCRIBER);
+    RendezvousFrame welcome = answer();
+    assertEquals(RendezvousFrame.Kind.WELCOME, welcome.kind());
+    assertEquals(42, welcome.nonce());
+    Offer offer = welcome.offer();
+    AddressHandle handle = Worker.call(() -> queue.handleTo(offer.address()));
+
+    // Data before the probe, with another cookie, and a probe that is too short.
+    ByteBuffer data = ByteBuffer.allocateDirect(RendezvousFrame.SIZE);
+    assertDropped(queue, data, handle, offer);
+    Offer forged = new Offer(offer.address(), offer.cookie() + 1, offer.maximum());
+    assertDropped(queue, frame.set(RendezvousFrame.Kind.PROBE, 1, 1).bytes(), handle, forged);
+    ByteBuffer tooShort = frame.set(RendezvousFrame.Kind.PROBE, 1, 1).bytes().limit(40);
+    assertDropped(queue, tooShort, handle, offer);
+    // By another queue pair.
+    DatagramQueue other = queue();
+    AddressHandle ofOther = Worker.call(() -> other.handleTo(offer.address()));
+    assertDropped(other, frame.set(RendezvousFrame.Kind.PROBE, 1, 1).bytes(), ofOther, offer);
+
+    assertTrue(queue.send(frame.set(RendezvousFrame.Kind.PROBE, 9, 3).bytes(), handle, offer));
+    RendezvousFrame probed = answer();
+    assertEquals(RendezvousFrame.Kind.PROBED, probed.kind());
+    assertEquals(9, probed.nonce());
+    assertEquals(3, probed.sequence());
+
+    // What arrives now is for Aeron, which does not know the stream, or finds the frame invalid.
+    long dropped = subscriber.count("RDMA receiver: ", "dropped");
+    long received = subscriber.count("RDMA receiver: ", "received by RDMA");
+    assertTrue(queue.send(data, handle, offer));
+    hosts.until(() -> subscriber.count("RDMA receiver: ", "received by RDMA") > received);
+    assertEquals(dropped, subscriber.count("RDMA receiver: ", "dropped"));
+    assertUnharmed();
+    Worker.run(queue::close);
+    Worker.run(other::close);
+  }
+
+  private void assertDropped(
+      DatagramQueue queue, ByteBuffer data, AddressHandle handle, Offer offer) {
+    long dropped = subscriber.count("RDMA receiver: ", "dropped");
+    assertTrue(queue.send(data, handle, offer));
+    hosts.until(() -> subscriber.count("RDMA receiver: ", "dropped") > dropped);
+    assertNull(queue.failure());
+  }
+
+  private static DatagramQueue queue() {
+    return Worker.call(
+        () -> {
+          try {
+            return Devices.of(Hosts.address(Hosts.B)).createQueue(16);
+          } catch (NoDeviceException e) {
+            throw new AssertionError(e);
+          }
+        });
+  }
+
+  /** A peer that answers, and whose answers are wrong. */
+  @Test
+  void aWelcomeCountsOnlyOnceWithTheNumberThatItAnswers() throws IOException {
+    ExclusivePublication publication = publisher.publish("aeron:udp?endpoint=127.0.0.2:24202");
+    try (DatagramChannel peer = open(24202)) {
+      DatagramChannel before = socket;
+      socket = peer;
+      RendezvousFrame hello = new RendezvousFrame();
+      InetSocketAddress[] from = new InetSocketAddress[1];
+      hosts.until(() -> isHello(peer, hello, from));
+      long nonce = hello.nonce();
+      int sequence = hello.sequence();
+      QueuePairAddress good = QueuePairAddress.of(77, Gid.of(Hosts.address(Hosts.B)));
+      QueuePairAddress elsewhere = QueuePairAddress.of(77, Gid.of(Hosts.address(Hosts.A)));
+
+      assertNotWelcomed(from[0], nonce + 1, sequence, good, 4096);
+      assertNotWelcomed(from[0], nonce, sequence + 1, good, 4096);
+      assertNotWelcomed(from[0], nonce, sequence, elsewhere, 4096);
+      assertNotWelcomed(from[0], nonce, sequence, good, 10);
+      frame.set(RendezvousFrame.Kind.WELCOME, nonce, sequence); // Without an address.
+      assertDroppedByPublisher(from[0]);
+      frame.set(RendezvousFrame.Kind.PROBED, nonce, sequence);
+      assertDroppedByPublisher(from[0]);
+
+      long dropped = publisher.count("RDMA sender: ", "dropped");
+      frame.set(RendezvousFrame.Kind.WELCOME, nonce, sequence).offer(1, 4096, good);
+      send(from[0]);
+      hosts.until(() -> isHello(peer, hello, from) && hello.sequence() > sequence);
+      assertEquals(dropped, publisher.count("RDMA sender: ", "dropped"));
+      frame.set(RendezvousFrame.Kind.WELCOME, nonce, sequence).offer(1, 4096, good);
+      assertDroppedByPublisher(from[0]); // Again.
+      socket = before;
+    }
+    publication.close();
+    assertPathsAreUnharmed();
+  }
+
+  /** A peer that answers one probe, and then repeats its answer. */
+  @Test
+  void anAnswerCountsOnce() throws IOException {
+    ExclusivePublication publication = publisher.publish("aeron:udp?endpoint=127.0.0.2:24203");
+    long before = paths();
+    DatagramQueue queue = queue();
+    try (DatagramChannel peer = open(24203)) {
+      RendezvousFrame hello = new RendezvousFrame();
+      RendezvousFrame probe = new RendezvousFrame();
+      InetSocketAddress[] from = new InetSocketAddress[1];
+      InetSocketAddress[] sender = new InetSocketAddress[1];
+      hosts.until(
+          () -> {
+            if (isHello(peer, hello, from)) {
+              sender[0] = from[0];
+              frame.set(RendezvousFrame.Kind.WELCOME, hello.nonce(), hello.sequence());
+              frame.offer(1, queue.maximum(), queue.address());
+              send(peer, from[0]);
+            }
+            return queue.next()
+                && probe.read(queue.memory(), queue.offset(), queue.length())
+                && probe.kind() == RendezvousFrame.Kind.PROBE;
+          });
+      InetSocketAddress to = sender[0];
+      frame.set(RendezvousFrame.Kind.PROBED, probe.nonce(), probe.sequence());
+      send(peer, to);
+      hosts.until(() -> paths() > before);
+      hosts.until(
+          () -> {
+            frame.set(RendezvousFrame.Kind.PROBED, probe.nonce(), probe.sequence());
+            send(peer, to);
+            return paths() == before;
+          });
+    }
+    publication.close();
+    Worker.run(queue::close);
+    assertEquals(List.of(), publisher.errors);
+  }
+
+  private long paths() {
+    return publisher.count("RDMA sender: ", "paths by RDMA");
+  }
+
+  private void send(DatagramChannel peer, InetSocketAddress to) {
+    try {
+      int _ = peer.send(frame.bytes(), to);
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static boolean isHello(
+      DatagramChannel peer, RendezvousFrame hello, InetSocketAddress[] from) {
+    ByteBuffer received = ByteBuffer.allocateDirect(2000);
+    try {
+      from[0] = (InetSocketAddress) peer.receive(received);
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+    return from[0] != null
+        && hello.read(received, 0, received.position())
+        && hello.kind() == RendezvousFrame.Kind.HELLO;
+  }
+
+  private void assertNotWelcomed(
+      InetSocketAddress to, long nonce, int sequence, QueuePairAddress address, int maximum)
+      throws IOException {
+    frame.set(RendezvousFrame.Kind.WELCOME, nonce, sequence).offer(1, maximum, address);
+    assertDroppedByPublisher(to);
+  }
+
+  private void assertDroppedByPublisher(InetSocketAddress to) throws IOException {
+    long dropped = publisher.count("RDMA sender: ", "dropped");
+    send(to);
+    hosts.until(() -> publisher.count("RDMA sender: ", "dropped") > dropped);
+  }
+}
