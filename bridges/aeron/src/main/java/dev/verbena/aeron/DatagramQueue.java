@@ -265,11 +265,14 @@ final class DatagramQueue {
    * @return false if there is none
    */
   boolean next() {
+    if (failure != null) { // What is left of the batch may be completions of that failure.
+      return false;
+    }
     if (hasMore()) {
       current++;
       return true;
     }
-    return failure == null && poll();
+    return poll();
   }
 
   private boolean poll() {

@@ -65,6 +65,9 @@ final class Queues {
           } catch (NoDeviceException e) {
             request.refusal = e.getMessage();
           } finally {
+            if (request.queue == null && request.refusal == null) { // An error, as of memory.
+              request.refusal = "the device could not be used";
+            }
             pending.decrementAndGet();
           }
         });

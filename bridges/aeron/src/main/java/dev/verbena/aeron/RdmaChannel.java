@@ -81,6 +81,9 @@ final class RdmaChannel extends DatagramChannel {
    * @return the number of bytes, 0 if the queue is full; {@link #BY_UDP} if it is to be sent so
    */
   private int sendByRdma(ByteBuffer frame, InetSocketAddress to) {
+    if (!isOpen()) {
+      return BY_UDP; // The socket says that it is closed.
+    }
     long now = side.now();
     Path path = rendezvous.pathTo(to, now);
     if (path == null && side.rules().of(to) == Rules.Rule.RDMA_ONLY) {

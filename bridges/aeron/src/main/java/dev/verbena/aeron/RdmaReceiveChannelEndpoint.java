@@ -36,7 +36,7 @@ final class RdmaReceiveChannelEndpoint extends ReceiveChannelEndpoint {
   @Override
   public void openDatagramChannel(AtomicCounter statusIndicator) {
     if (udpChannel.isMulticast()) {
-      side.rules().requireUdp(udpChannel, "multicast is by UDP");
+      side.rules().requireUdpAllowed(udpChannel, "multicast is by UDP");
     }
     super.openDatagramChannel(statusIndicator);
     if (!udpChannel.isMulticast()) {

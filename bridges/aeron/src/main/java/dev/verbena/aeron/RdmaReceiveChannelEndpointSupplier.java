@@ -33,7 +33,7 @@ public final class RdmaReceiveChannelEndpointSupplier implements ReceiveChannelE
       AtomicCounter statusIndicator,
       MediaDriver.Context context) {
     if (!isPossible) {
-      rules.requireUdp(udpChannel, "sockets are selected");
+      rules.requireUdpAllowed(udpChannel, "sockets are selected");
       return new ReceiveChannelEndpoint(udpChannel, dispatcher, statusIndicator, context);
     }
     if (side == null || side.context() != context) {

@@ -22,7 +22,7 @@ final class RdmaSendChannelEndpoint extends SendChannelEndpoint {
   @Override
   public void openDatagramChannel(AtomicCounter statusIndicator) {
     if (udpChannel.isMulticast()) {
-      side.rules().requireUdp(udpChannel, "multicast is by UDP");
+      side.rules().requireUdpAllowed(udpChannel, "multicast is by UDP");
     }
     super.openDatagramChannel(statusIndicator);
     if (!udpChannel.isMulticast()) {

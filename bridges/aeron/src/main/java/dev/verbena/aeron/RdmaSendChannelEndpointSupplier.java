@@ -29,7 +29,7 @@ public final class RdmaSendChannelEndpointSupplier implements SendChannelEndpoin
   public SendChannelEndpoint newInstance(
       UdpChannel udpChannel, AtomicCounter statusIndicator, MediaDriver.Context context) {
     if (!isPossible) {
-      rules.requireUdp(udpChannel, "sockets are selected");
+      rules.requireUdpAllowed(udpChannel, "sockets are selected");
       return new SendChannelEndpoint(udpChannel, statusIndicator, context);
     }
     if (side == null || side.context() != context) {

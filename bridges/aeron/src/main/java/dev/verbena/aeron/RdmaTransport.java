@@ -1,6 +1,7 @@
 package dev.verbena.aeron;
 
 import io.aeron.driver.MediaDriver;
+import io.aeron.logbuffer.FrameDescriptor;
 import java.util.OptionalInt;
 
 /**
@@ -14,10 +15,12 @@ import java.util.OptionalInt;
  * }
  */
 public final class RdmaTransport {
-  /** Frames begin at multiples of it, and the MTU is one. */
-  private static final int FRAME_ALIGNMENT = 32;
-
   private RdmaTransport() {}
+
+  /** Returns the largest MTU of Aeron for messages of a length: a multiple of the alignment. */
+  static int mtu(int message) {
+    return message / FrameDescriptor.FRAME_ALIGNMENT * FrameDescriptor.FRAME_ALIGNMENT;
+  }
 
   /**
    * Sets the suppliers of endpoints, and lowers the MTU of the context to what an RDMA message of
@@ -30,8 +33,7 @@ public final class RdmaTransport {
   public static MediaDriver.Context configure(MediaDriver.Context context) {
     OptionalInt smallest = Devices.smallestMtu();
     if (smallest.isPresent()) {
-      int mtu = smallest.getAsInt() / FRAME_ALIGNMENT * FRAME_ALIGNMENT;
-      context.mtuLength(Math.min(context.mtuLength(), mtu));
+      context.mtuLength(Math.min(context.mtuLength(), mtu(smallest.getAsInt())));
     }
     return context
         .sendChannelEndpointSupplier(new RdmaSendChannelEndpointSupplier())

@@ -2,6 +2,7 @@ package dev.verbena.aeron;
 
 import dev.verbena.address.Gid;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -253,7 +254,7 @@ final class Rendezvous {
         path,
         Path.State.UDP,
         "frames of %d bytes, where an RDMA message holds %d: set -Daeron.mtu.length=%d, or raise the"
-                .formatted(length, maximum, maximum / 32 * 32)
+                .formatted(length, maximum, RdmaTransport.mtu(maximum))
             + " MTU of the network");
     Log.once(Level.WARNING, path.peer.getAddress() + " stays on UDP: " + path.obstacle);
     path.nextStep = path.lastUse + FORGET;
@@ -294,7 +295,7 @@ final class Rendezvous {
     try {
       return ((InetSocketAddress) socket.getLocalAddress()).getAddress();
     } catch (IOException e) {
-      throw new java.io.UncheckedIOException(e);
+      throw new UncheckedIOException(e);
     }
   }
 
@@ -470,6 +471,10 @@ final class Rendezvous {
             }
           } catch (RuntimeException e) {
             preparation.failure = e.toString();
+          } finally {
+            if (preparation.handle == null && preparation.failure == null) {
+              preparation.failure = "an error, such as of memory";
+            }
           }
         });
   }

@@ -144,7 +144,7 @@ record Rules(List<Line> lines) {
    *
    * @param why why it can only be that
    */
-  void requireUdp(UdpChannel channel, String why) {
+  void requireUdpAllowed(UdpChannel channel, String why) {
     InetSocketAddress address = channel.remoteData();
     if (address != null && !address.isUnresolved() && of(address) == Rule.RDMA_ONLY) {
       throw new AeronException("the rule of " + address + " is rdma-only: " + why);

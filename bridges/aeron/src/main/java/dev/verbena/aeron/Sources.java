@@ -40,19 +40,26 @@ final class Sources {
     int ofHost = 0;
     int unconfirmedOfHost = 0;
     Source oldest = null;
+    Source oldestOfHost = null;
     for (Source source : byNonce.values()) {
-      if (source.address.getAddress().equals(address.getAddress())) {
-        ofHost++;
-        unconfirmedOfHost += source.isConfirmed ? 0 : 1;
+      boolean isOfHost = source.address.getAddress().equals(address.getAddress());
+      ofHost += isOfHost ? 1 : 0;
+      if (isOfHost && !source.isConfirmed) {
+        unconfirmedOfHost++;
+        if (oldestOfHost == null || source.lastHello - oldestOfHost.lastHello < 0) {
+          oldestOfHost = source;
+        }
       }
       if (!source.isConfirmed && (oldest == null || source.lastHello - oldest.lastHello < 0)) {
         oldest = source;
       }
     }
-    if (ofHost == MAX_OF_A_HOST || unconfirmedOfHost == MAX_UNCONFIRMED_OF_A_HOST) {
+    if (ofHost == MAX_OF_A_HOST) {
       return false;
     }
-    if (unconfirmed == MAX_UNCONFIRMED) {
+    if (unconfirmedOfHost == MAX_UNCONFIRMED_OF_A_HOST) {
+      remove(oldestOfHost); // Others may send HELLO with the address of the host.
+    } else if (unconfirmed == MAX_UNCONFIRMED) {
       remove(oldest);
     }
     return byNonce.size() < MAX;

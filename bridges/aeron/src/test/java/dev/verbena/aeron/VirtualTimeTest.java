@@ -213,6 +213,28 @@ class VirtualTimeTest {
   }
 
   @Test
+  void hellosWithTheAddressOfAHostLeaveRoomForIt() throws IOException {
+    connect();
+    RendezvousFrame hello = new RendezvousFrame();
+    try (DatagramChannel other = DatagramChannel.open()) {
+      other.bind(new InetSocketAddress(Hosts.address(Hosts.B), 0));
+      for (int i = 0; i < 100; i++) {
+        hello.set(RendezvousFrame.Kind.HELLO, i, 1).number(i);
+        int _ = other.send(hello.bytes(), Sockets.address(first));
+        assertTrue(!receive(first));
+        sockets.pass(2);
+      }
+    }
+    frame.clear();
+    int _ = second.send(frame, Sockets.address(first));
+    settle();
+    frame.clear();
+    int _ = second.send(frame, Sockets.address(first));
+    settle();
+    assertEquals(2, sockets.counters.paths.get());
+  }
+
+  @Test
   void aSocketThatIsConnectedElsewhereHasNoPathsAndNoSources() throws IOException {
     connect();
     connectBack();
