@@ -19,6 +19,7 @@ import java.net.InetAddress;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 /** The order of what a network's thread does. */
@@ -122,6 +123,33 @@ class EngineTest {
         ran.completeExceptionally(t);
       }
     };
+  }
+
+  /** A second report would fail what was connected since the first. */
+  @Test
+  void aFailureIsReportedOnce() throws Exception {
+    CompletableFuture<Void> reported = new CompletableFuture<>();
+    AtomicInteger reports = new AtomicInteger();
+    Runnable internalError =
+        () -> {
+          reports.incrementAndGet();
+          reported.complete(null);
+        };
+    CompletableFuture<Thread> ran = new CompletableFuture<>();
+    try (Engine engine = new Engine("engine", new Waiting(0), internalError)) {
+      Timer timer =
+          new Timer(
+              engine.timers(),
+              () -> {
+                throw new ArithmeticException("planted");
+              });
+      timer.start(engine.now());
+      engine.start();
+      reported.get();
+      engine.request(task(ran)); // Is run after what the failure has left to do.
+      ran.get();
+    }
+    assertEquals(1, reports.get());
   }
 
   /** A task that another thread is about to request, but does not get to. */
