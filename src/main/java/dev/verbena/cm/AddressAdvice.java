@@ -57,7 +57,7 @@ final class AddressAdvice {
     }
   }
 
-  private static boolean isLoopback(@Nullable InetSocketAddress address) {
+  static boolean isLoopback(@Nullable InetSocketAddress address) {
     return address != null
         && address.getAddress() != null
         && address.getAddress().isLoopbackAddress();

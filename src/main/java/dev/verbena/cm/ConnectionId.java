@@ -5,6 +5,7 @@ import dev.verbena.internal.Deadline;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Inside;
 import dev.verbena.internal.Librdmacm;
+import dev.verbena.internal.Providers;
 import dev.verbena.internal.Ranges;
 import dev.verbena.internal.RdmaCma;
 import dev.verbena.internal.foreign.AfterFailure;
@@ -181,11 +182,16 @@ public final class ConnectionId extends Resource {
    *
    * @param local an address of this host, or the wildcard address; for port 0 the kernel chooses a
    *     free port
+   * @throws IllegalArgumentException if the address is a loopback address, which RDMA devices do
+   *     not have: the kernel would treat it as the wildcard address
    * @throws VerbsException EADDRINUSE if the port is in use, EADDRNOTAVAIL or ENODEV if no RDMA
    *     device has the address
    */
   public void bind(InetSocketAddress local) {
     Objects.requireNonNull(local, "local");
+    if (AddressAdvice.isLoopback(local) && areDevicesKnown()) {
+      AddressAdvice.requireReachable("bind to", local, AddressAdvice.WILDCARD);
+    }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment address = SocketAddresses.write(local, arena);
       nativeId.call((rdmacm, id) -> rdmacm.rdma_bind_addr(id, address.address()));
@@ -193,6 +199,12 @@ public final class ConnectionId extends Resource {
       throw explained(e, "binding to " + local, local);
     }
     rename();
+  }
+
+  /** Returns whether the devices of this identifier are those that this thread sees. */
+  @SuppressWarnings("ReferenceEquality") // Two implementations are never the same.
+  private boolean areDevicesKnown() {
+    return nativeId.rdmacm() == Providers.system().rdmacm();
   }
 
   /**

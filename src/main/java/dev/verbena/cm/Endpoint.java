@@ -114,8 +114,7 @@ public final class Endpoint implements AutoCloseable {
    * @throws VerbsException EADDRINUSE, EADDRNOTAVAIL or ENODEV as from {@link ConnectionId#bind}
    */
   public static Endpoint bind(PortSpace portSpace, InetSocketAddress local) {
-    AddressAdvice.requireReachable(
-        "bind to", Objects.requireNonNull(local, "local"), AddressAdvice.WILDCARD);
+    Objects.requireNonNull(local, "local");
     Endpoint endpoint = create(Providers.reaching(local).rdmacm(), portSpace);
     try {
       endpoint.id.bind(local);

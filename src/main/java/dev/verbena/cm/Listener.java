@@ -126,8 +126,7 @@ public final class Listener implements AutoCloseable {
       InetSocketAddress local,
       int backlog,
       Consumer<ConnectionOptions> options) {
-    AddressAdvice.requireReachable(
-        "listen on", Objects.requireNonNull(local, "local"), AddressAdvice.WILDCARD);
+    Objects.requireNonNull(local, "local");
     EventChannel channel = EventChannel.open(Providers.reaching(local).rdmacm());
     try {
       ConnectionId id = channel.createId(portSpace);

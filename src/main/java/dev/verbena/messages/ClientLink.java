@@ -1,6 +1,7 @@
 package dev.verbena.messages;
 
 import dev.verbena.cm.Endpoint;
+import dev.verbena.internal.Deadline;
 import dev.verbena.internal.Inside;
 import dev.verbena.internal.KeepAlive;
 import dev.verbena.internal.MessageCounter;
@@ -33,7 +34,7 @@ final class ClientLink {
   private @Nullable KeepAlive keepAlive;
 
   /** Connects an endpoint whose route is resolved. */
-  ClientLink(Endpoint endpoint, ClientMemory memory, ConnectionSettings settings)
+  ClientLink(Endpoint endpoint, ClientMemory memory, ConnectionSettings settings, Deadline deadline)
       throws InterruptedException {
     this.endpoint = endpoint;
     int most = settings.sends();
@@ -49,7 +50,7 @@ final class ClientLink {
     CompletionQueue queue = MessageQueues.queueOf(endpoint, sizes);
     queues = new MessageQueues(endpoint, memory.domain(), queue, sizes);
     try {
-      terms = agree(settings);
+      terms = agree(settings, deadline);
     } catch (Throwable t) { // The domain remains, for another attempt.
       AfterFailure.close(t, () -> AfterFailure.closeAll(endpoint::close, queues::close));
       throw t;
@@ -71,10 +72,10 @@ final class ClientLink {
             });
   }
 
-  private RequestFrame.Terms agree(ConnectionSettings settings) throws InterruptedException {
+  private RequestFrame.Terms agree(ConnectionSettings settings, Deadline deadline)
+      throws InterruptedException {
     RequestFrame.Terms own = new RequestFrame.Terms(settings.sends(), settings.messageSize());
-    byte[] answer =
-        endpoint.connect(settings.parameters(), own.toBytes(), settings.timeout()).privateData();
+    byte[] answer = endpoint.connect(settings.parameters(), own.toBytes(), deadline).privateData();
     RequestFrame.Terms agreed = own.agreed(answer);
     if (agreed == null) {
       throw new IllegalStateException("the peer of " + endpoint + " is not a RequestServer");

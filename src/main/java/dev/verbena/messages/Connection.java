@@ -162,12 +162,14 @@ public final class Connection implements AutoCloseable {
    */
   public static Connection connect(InetSocketAddress peer, ConnectionSettings settings)
       throws InterruptedException {
-    Deadline deadline = Deadline.after(settings.timeout());
-    Endpoint endpoint = settings.resolve(peer);
-    return establish(
-        endpoint,
-        settings,
-        greeting -> endpoint.connect(settings.parameters(), greeting, deadline).privateData());
+    return settings.connect(
+        peer,
+        (endpoint, deadline) ->
+            establish(
+                endpoint,
+                settings,
+                greeting ->
+                    endpoint.connect(settings.parameters(), greeting, deadline).privateData()));
   }
 
   /**

@@ -1,12 +1,19 @@
 package dev.verbena.messages;
 
+import dev.verbena.RdmaException;
+import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.AddressChange;
+import dev.verbena.cm.ConnectionEvent;
+import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.ConnectionOptions;
 import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.EventType;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.internal.Deadline;
 import dev.verbena.internal.Ranges;
+import dev.verbena.internal.time.Time;
 import dev.verbena.values.AckTimeout;
 import dev.verbena.verbs.ProtectionDomain;
 import java.net.InetSocketAddress;
@@ -14,6 +21,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -28,6 +36,16 @@ import org.jspecify.annotations.Nullable;
 public final class ConnectionSettings {
   /** How long to wait between attempts to connect: at first, and after twice as long each time. */
   record Reconnect(Duration first, Duration most) {}
+
+  /** One attempt to connect. */
+  @FunctionalInterface
+  interface Attempt<T> {
+    /** Connects an endpoint whose route is resolved; closes it if that fails. */
+    T connect(Endpoint resolved, Deadline deadline) throws InterruptedException;
+  }
+
+  /** Between two attempts: a device that cannot send fails at once. */
+  private static final long PAUSE = TimeUnit.MILLISECONDS.toNanos(100);
 
   /** The values of settings; not changed once they belong to settings. */
   private static final class Values implements Cloneable {
@@ -150,6 +168,8 @@ public final class ConnectionSettings {
 
   /**
    * {@return these settings with another timeout of the establishment} The default is ten seconds.
+   * While a peer does not answer, connecting goes on until then: RDMA CM gives a request up after
+   * 16 messages, in Linux after a minute, and another one follows.
    *
    * @param timeout the maximum time until the connection is established
    */
@@ -389,10 +409,40 @@ public final class ConnectionSettings {
     }
   }
 
-  /** Resolves the address of a peer. */
-  Endpoint resolve(InetSocketAddress peer) throws InterruptedException {
-    return Endpoint.resolve(
-        PortSpace.TCP, localAddress().orElse(null), peer, timeout(), this::setActive);
+  /**
+   * Connects, until the timeout: by another identifier each time that RDMA CM has given up a
+   * request to which no answer came.
+   */
+  <T> T connect(InetSocketAddress peer, Attempt<T> attempt) throws InterruptedException {
+    Deadline deadline = Deadline.after(timeout());
+    ConnectionException silence = null;
+    for (int attempts = 1; ; attempts++) {
+      try {
+        Endpoint resolved =
+            Endpoint.resolve(
+                PortSpace.TCP,
+                localAddress().orElse(null),
+                peer,
+                deadline.remaining(),
+                this::setActive);
+        return attempt.connect(resolved, deadline);
+      } catch (RdmaTimeoutException e) {
+        if (silence == null) {
+          throw e;
+        }
+        RdmaTimeoutException late =
+            deadline.missedBy("connecting to %s, in %d attempts".formatted(peer, attempts));
+        late.addSuppressed(e);
+        throw (RdmaException) late.initCause(silence);
+      } catch (ConnectionException e) {
+        ConnectionEvent event = e.event();
+        if (event == null || event.type() != EventType.UNREACHABLE) {
+          throw e;
+        }
+        silence = e;
+        Time.sleep(Math.min(PAUSE, deadline.remainingNanos()));
+      }
+    }
   }
 
   /** Sets the options of an identifier of the passive side, which has its path. */

@@ -4,6 +4,7 @@ import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.Endpoint;
+import dev.verbena.internal.Deadline;
 import dev.verbena.internal.LeakReport;
 import dev.verbena.internal.foreign.AfterFailure;
 import dev.verbena.internal.io.ServiceLoop;
@@ -105,20 +106,24 @@ public final class RequestClient implements AutoCloseable {
       throws InterruptedException {
     this.server = server;
     this.settings = settings;
-    link = settings.resolve(server).establish(this::connect);
+    link = settings.connect(server, this::connect);
     leak = new LeakReport(toString());
     leak.watch(this);
   }
 
   /** Connects an endpoint, with the domain of the connection before if that has its device. */
-  private ClientLink connect(Endpoint endpoint) throws InterruptedException {
+  private ClientLink connect(Endpoint resolved, Deadline deadline) throws InterruptedException {
+    return resolved.establish(endpoint -> establish(endpoint, deadline));
+  }
+
+  private ClientLink establish(Endpoint endpoint, Deadline deadline) throws InterruptedException {
     ClientMemory before = memory;
     ClientMemory used =
         before != null && before.fits(endpoint)
             ? before
             : new ClientMemory(endpoint, settings.copies());
     try {
-      ClientLink made = new ClientLink(endpoint, used, settings);
+      ClientLink made = new ClientLink(endpoint, used, settings, deadline);
       memory = used;
       if (before != null && used != before) {
         boolean _ = ServiceLoop.attempt(before::close);
@@ -487,10 +492,7 @@ public final class RequestClient implements AutoCloseable {
     link.close(false);
     boolean isShorter = atMost.compareTo(settings.timeout()) < 0;
     try {
-      link =
-          (isShorter ? settings.withTimeout(atMost) : settings)
-              .resolve(server)
-              .establish(this::connect);
+      link = (isShorter ? settings.withTimeout(atMost) : settings).connect(server, this::connect);
       pause = 0;
       pausedBy = null;
     } catch (RdmaException e) { // The server, or the device, may be back later.

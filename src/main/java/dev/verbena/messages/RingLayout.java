@@ -1,5 +1,6 @@
 package dev.verbena.messages;
 
+import dev.verbena.internal.life.Core;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
@@ -45,6 +46,14 @@ final class RingLayout {
               .formatted(LEAST, MOST, capacity));
     }
     return domain.allocateMemory(DATA + capacity + behind, access);
+  }
+
+  /** Names the ring in the exception of a call during which it was closed: the JDK does not. */
+  static IllegalStateException explained(
+      IllegalStateException e, MemoryRegion region, AutoCloseable ring) {
+    return Core.of(region).isOpen()
+        ? e
+        : new IllegalStateException("the ring is closed: " + ring, e);
   }
 
   /** Returns the bytes that a message takes in the ring. */

@@ -126,10 +126,10 @@ public final class RingReader implements AutoCloseable {
   public int poll(Handler handler, int limit) {
     Objects.requireNonNull(handler, "handler");
     Ranges.positive(limit, "limit");
-    long published = published();
     long next = position;
     int count = 0;
     try {
+      long published = published();
       while (count < limit && next != published) {
         long at = next & (capacity - 1);
         int length = memory.get(RingLayout.LENGTH, RingLayout.DATA + at);
@@ -146,13 +146,23 @@ public final class RingReader implements AutoCloseable {
         }
         next += size;
       }
+    } catch (IllegalStateException e) {
+      throw RingLayout.explained(e, region, this);
     } finally {
-      if (next != position) {
-        position = next;
-        counters.putLongRelease(RingLayout.CONSUMED, next);
-      }
+      advance(next);
     }
     return count;
+  }
+
+  private void advance(long next) {
+    if (next != position) {
+      position = next;
+      try {
+        counters.putLongRelease(RingLayout.CONSUMED, next);
+      } catch (IllegalStateException e) {
+        throw RingLayout.explained(e, region, this);
+      }
+    }
   }
 
   private long published() {
@@ -175,7 +185,11 @@ public final class RingReader implements AutoCloseable {
    * @throws IllegalStateException if the reader is closed, also during the wait
    */
   public boolean await(Duration timeout) throws InterruptedException {
-    return counters.awaitChange(RingLayout.PUBLISHED, position, timeout);
+    try {
+      return counters.awaitChange(RingLayout.PUBLISHED, position, timeout);
+    } catch (IllegalStateException e) {
+      throw RingLayout.explained(e, region, this);
+    }
   }
 
   /** {@return the number of bytes that were read, counted from the first message of the writer} */

@@ -139,7 +139,9 @@ public final class RingWriter implements AutoCloseable {
           "a ring needs a queue pair of type RC, whose writes are executed in order: " + queuePair);
     }
     if (!copy.domain().isOneWith(queuePair.domain())) {
-      throw new IllegalArgumentException(queuePair + " is of another protection domain: " + this);
+      throw new IllegalArgumentException(
+          "%s is of another protection domain than %s; RDMA CM creates queue pairs in a domain of its own, or in one of a context of Contexts.list()"
+              .formatted(queuePair, this));
     }
     Core.requireSame(queuePair.context(), completions, completions.context());
     // All requests of a queue pair that fails have completions.
@@ -281,14 +283,18 @@ public final class RingWriter implements AutoCloseable {
     if (!hasRoom(padding + size)) {
       return false;
     }
-    MemorySegment target = copy.memory();
     long start = RingLayout.DATA + (padding > 0 ? 0 : at);
-    // If the source is closed, this throws before the copy of older messages has changed.
-    MemorySegment.copy(source, offset, target, start + RingLayout.HEADER, length);
-    if (padding > 0) {
-      target.set(RingLayout.LENGTH, RingLayout.DATA + at, RingLayout.PADDING);
+    try {
+      MemorySegment target = copy.memory();
+      // If the source is closed, this throws before the copy of older messages has changed.
+      MemorySegment.copy(source, offset, target, start + RingLayout.HEADER, length);
+      if (padding > 0) {
+        target.set(RingLayout.LENGTH, RingLayout.DATA + at, RingLayout.PADDING);
+      }
+      target.set(RingLayout.LENGTH, start, (int) length);
+    } catch (IllegalStateException e) {
+      throw RingLayout.explained(e, copy, this);
     }
-    target.set(RingLayout.LENGTH, start, (int) length);
     offered += padding + size;
     return true;
   }
@@ -325,17 +331,21 @@ public final class RingWriter implements AutoCloseable {
 
   /** Reads how far the reader is if less is free than is wanted. */
   private boolean flush(long wanted) {
-    MemorySegment _ = copy.memory(); // Throws if it is closed.
     QueuePair pair = queuePair;
     CompletionQueue ownQueue = queue;
-    if (pair == null || ownQueue == null) {
-      return written == offered;
+    try {
+      MemorySegment _ = copy.memory(); // Throws if it is closed.
+      if (pair == null || ownQueue == null) {
+        return written == offered;
+      }
+      take(ownQueue);
+      if (!isReading && free() < wanted && consumed < flushed) {
+        isReading = pair.post(read) == 1;
+      }
+      return flushed == offered || (begun - completed < flushLimit && post(pair));
+    } catch (IllegalStateException e) {
+      throw RingLayout.explained(e, copy, this);
     }
-    take(ownQueue);
-    if (!isReading && free() < wanted && consumed < flushed) {
-      isReading = pair.post(read) == 1;
-    }
-    return flushed == offered || (begun - completed < flushLimit && post(pair));
   }
 
   private boolean post(QueuePair pair) {
@@ -378,7 +388,8 @@ public final class RingWriter implements AutoCloseable {
       }
       if (!completions.isSuccess(i)) {
         detach();
-        throw new WorkRequestException("writing to a ring", completions, i);
+        throw new WorkRequestException(
+            "writing to a ring after position " + written, completions, i);
       }
       if ((id & READING) != 0) {
         isReading = false;
@@ -417,6 +428,21 @@ public final class RingWriter implements AutoCloseable {
   /** {@return the number of bytes that were offered, as {@link RingReader#position} counts them} */
   public long position() {
     return offered;
+  }
+
+  /**
+   * Returns what the reader has read, as far as is known: what it has read meanwhile is known to a
+   * later call. Flushes, and asks the memory of the reader; does not wait.
+   *
+   * @return a number of bytes, as {@link RingReader#position} counts them; 0 before a ring is
+   *     attached
+   * @throws WorkRequestException if the queue pair has failed
+   * @throws RingException if the peer has written what is not a ring's
+   * @throws IllegalStateException if the writer is closed
+   */
+  public long readerPosition() {
+    boolean _ = flush(Long.MAX_VALUE);
+    return consumed;
   }
 
   /** Deregisters and frees the copy of the ring. */

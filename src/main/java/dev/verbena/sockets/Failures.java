@@ -93,8 +93,11 @@ final class Failures {
   }
 
   /** Returns the exception of an address that cannot be bound. */
-  static IOException ofBind(RdmaException e) {
+  static IOException ofBind(RuntimeException e) {
     int errno = e instanceof VerbsException failed ? failed.errno() : 0;
+    if (e instanceof IllegalArgumentException) { // A loopback address.
+      errno = Errno.EADDRNOTAVAIL;
+    }
     return with(
         e,
         switch (errno) {

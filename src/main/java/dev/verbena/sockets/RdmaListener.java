@@ -70,7 +70,7 @@ final class RdmaListener {
       throws IOException {
     try {
       return new RdmaListener(local, backlog, sizes, changed);
-    } catch (RdmaException e) {
+    } catch (RdmaException | IllegalArgumentException e) {
       throw Failures.ofBind(e);
     }
   }

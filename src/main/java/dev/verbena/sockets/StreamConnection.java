@@ -152,7 +152,7 @@ final class StreamConnection implements PolledChannel {
       RdmaConnection opened;
       try {
         opened = RdmaConnection.bound(bound, this::changed);
-      } catch (RdmaException e) {
+      } catch (RdmaException | IllegalArgumentException e) {
         throw Failures.ofBind(e);
       }
       connection = opened;

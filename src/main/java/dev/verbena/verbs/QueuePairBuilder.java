@@ -411,8 +411,9 @@ public final class QueuePairBuilder {
     QueuePairCapacity real = QueuePairCapacity.readFrom(ibv_qp_init_attr_ex.cap(attr));
     CompletionQueue ofSends = sendQueue();
     CompletionQueue ofReceives = sharedReceiveQueue == null ? receiveQueue() : null;
-    int sends = requested().sendRequests();
-    int receives = requested().receiveRequests();
+    boolean isOneQueue = Objects.equals(ofSends, ofReceives);
+    int receives = isOneQueue ? 0 : requested().receiveRequests();
+    int sends = requested().sendRequests() + (isOneQueue ? requested().receiveRequests() : 0);
     QueuePair queuePair =
         new QueuePair(
             core,

@@ -13,6 +13,7 @@ import dev.verbena.RdmaException;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.VerbsException;
 import dev.verbena.cm.Endpoint;
+import dev.verbena.cm.PortSpace;
 import dev.verbena.soft.Faults;
 import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftHosts;
@@ -427,7 +428,7 @@ class ReconnectingClientTest {
     var failure = assertThrows(WorkRequestException.class, () -> call(1));
     Faults _ = hosts.faults().heal();
     InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
-    Endpoint endpoint = hosts.call(() -> SETTINGS.resolve(address));
+    Endpoint endpoint = hosts.call(() -> Endpoint.resolve(PortSpace.TCP, CLIENT, address, SOON));
     ClientEnd end = new ClientEnd("a client", endpoint);
     end.fail(failure);
     end.replaced();

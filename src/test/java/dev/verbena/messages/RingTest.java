@@ -8,19 +8,16 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
 import dev.verbena.RdmaTimeoutException;
+import dev.verbena.internal.time.Time;
+import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.Await;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionStatus;
-import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
 import dev.verbena.verbs.CompletionQueue;
-import dev.verbena.verbs.Context;
-import dev.verbena.verbs.Device;
 import dev.verbena.verbs.MemoryRegion;
-import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
-import dev.verbena.verbs.QueuePairBuilder;
 import dev.verbena.verbs.RemoteMemory;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.Arena;
@@ -36,43 +33,20 @@ import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** One-sided rings, over a good network and a bad one, beside peers that do not keep to them. */
 @Tag("host")
 class RingTest {
-  private static final long CAPACITY = 1024;
+  static final long CAPACITY = 1024;
 
   private final SoftNetwork network = SoftNetwork.create();
-  private final End a = new End(network.addDevice("soft0"));
-  private final End b = new End(network.addDevice("soft1"));
+  private final RingEnd a = new RingEnd(network.addDevice("soft0"));
+  private final RingEnd b = new RingEnd(network.addDevice("soft1"));
   private final RingWriter writer = RingWriter.allocate(a.domain, CAPACITY);
   private final List<String> arrived = new ArrayList<>();
-
-  private static final class End {
-    private final Context context;
-    private final ProtectionDomain domain;
-    private CompletionQueue completions;
-    private QueuePair queuePair;
-
-    End(Device device) {
-      context = device.open();
-      domain = context.allocateProtectionDomain();
-      create(16);
-    }
-
-    private void create(int requests) {
-      completions = context.createCompletionQueue(64);
-      queuePair = builder(QueuePairType.RC, requests).create();
-    }
-
-    private QueuePairBuilder builder(QueuePairType type, int requests) {
-      return QueuePair.builder(domain, type)
-          .completions(completions)
-          .capacity(QueuePairCapacity.of(requests));
-    }
-  }
 
   @AfterEach
   void close() {
@@ -227,6 +201,9 @@ class RingTest {
     assertTrue(writer.offer(text("one")));
     var failure = assertThrows(WorkRequestException.class, () -> writer.awaitWritten(Await.LIMIT));
     assertEquals(CompletionStatus.REM_ACCESS_ERR, failure.status());
+    assertTrue(
+        failure.getMessage().startsWith("writing to a ring after position 0: "),
+        failure.getMessage());
     assertFalse(writer.flush(), "it is not written");
     assertFalse(writer.awaitWritten(Await.LIMIT), "it waits for another queue pair");
     var full =
@@ -239,6 +216,106 @@ class RingTest {
     writer.close();
     assertThrows(IllegalStateException.class, () -> writer.offer(text("one")));
     assertThrows(IllegalStateException.class, () -> writer.flush());
+  }
+
+  /** The exceptions of the JDK say "Already closed", of whatever was closed. */
+  @Test
+  void anEndThatIsClosedDuringACallIsNamed() throws Exception {
+    RingReader reader = connectedReader();
+    offer("one");
+    offer("two");
+    var closed =
+        assertThrows(
+            IllegalStateException.class, () -> reader.poll((_, _, _) -> reader.close(), 2));
+    assertEquals("the ring is closed: " + reader, closed.getMessage());
+    assertNamed(reader, () -> reader.poll(this::take, 1));
+    assertNamed(reader, () -> reader.await(Duration.ZERO));
+    RingReader other = RingReader.allocate(b.domain, CAPACITY, reader.position());
+    attach(other.memory());
+    assertTrue(writer.offer(text("three")));
+    writer.close();
+    assertNamed(writer, () -> writer.offer(text("four")));
+    assertNamed(writer, writer::flush);
+    assertNamed(writer, writer::readerPosition);
+    assertNamed(writer, () -> writer.awaitWritten(Duration.ZERO));
+  }
+
+  private static void assertNamed(AutoCloseable end, Executable call) {
+    var closed = assertThrows(IllegalStateException.class, call);
+    assertEquals("the ring is closed: " + end, closed.getMessage());
+  }
+
+  @Test
+  void aQueuePairOfAnotherDomainIsRefused() throws Exception {
+    connect();
+    RingReader reader = RingReader.allocate(b.domain, CAPACITY);
+    try (RingWriter foreign = RingWriter.allocate(a.context.allocateProtectionDomain(), CAPACITY)) {
+      var refused =
+          assertThrows(
+              IllegalArgumentException.class,
+              () -> foreign.attach(a.queuePair, a.completions, reader.memory(), Await.LIMIT));
+      assertTrue(refused.getMessage().contains("Contexts.list()"), refused.getMessage());
+    }
+  }
+
+  @Test
+  void theWriterLearnsWhatWasRead() throws Exception {
+    assertEquals(0, writer.readerPosition());
+    RingReader reader = connectedReader();
+    offer("one");
+    offer("two");
+    assertEquals(0, writer.readerPosition());
+    assertEquals(1, reader.poll(this::take, 1));
+    Await.until("the position", () -> writer.readerPosition() == reader.position());
+    assertEquals(1, reader.poll(this::take, 1));
+    Await.until("the end", () -> writer.readerPosition() == writer.position());
+  }
+
+  /** Requests of RDMA read would fill the send queue. */
+  @Test
+  @InSimulation
+  void onlyOneReadOfTheReadersPositionIsUnderWay() throws Exception {
+    RingReader reader = connectedReader();
+    network.faults().loss(1);
+    assertTrue(writer.offer(text("one")));
+    for (int i = 0; i < 100; i++) {
+      assertEquals(0, writer.readerPosition());
+    }
+    assertTrue(writer.offer(text("two")));
+    assertTrue(writer.flush(), "there is room in the send queue");
+    network.faults().loss(0);
+    assertTrue(writer.awaitWritten(Await.LIMIT));
+    assertEquals(2, reader.poll(this::take, 3));
+  }
+
+  @Test
+  void whatASendQueueHasNotTakenIsWrittenLater() throws Exception {
+    RingReader reader = connectedReader();
+    network.faults().fillQueues("soft0");
+    assertTrue(writer.offer(text("one")));
+    assertFalse(writer.flush());
+    assertFalse(writer.awaitWritten(Duration.ZERO));
+    network.faults().freeQueues();
+    assertTrue(writer.awaitWritten(Await.LIMIT));
+    assertEquals(1, reader.poll(this::take, 2));
+    assertEquals(List.of("one"), arrived);
+  }
+
+  /** Of two flushes the first has completed, when what it has published is looked at. */
+  @Test
+  @InSimulation
+  void aFlushThatHasCompletedDoesNotCountForTheNext() throws Exception {
+    RingReader reader = connectedReader();
+    network.faults().delay(Duration.ofMillis(10));
+    assertTrue(writer.offer(text("one")));
+    assertTrue(writer.flush());
+    Time.sleep(5_000_000);
+    assertTrue(writer.offer(text("two")));
+    assertTrue(writer.flush());
+    assertFalse(
+        writer.awaitWritten(Duration.ofMillis(17)), "the answer to the second is under way");
+    assertEquals(2, reader.poll(this::take, 3));
+    assertTrue(writer.awaitWritten(Await.LIMIT));
   }
 
   @Test
@@ -379,6 +456,7 @@ class RingTest {
 
   /** Else the number of bytes that a write publishes would be changed before it is sent. */
   @Test
+  @InSimulation
   void flushesWithoutAnAnswerAreLimited() throws Exception {
     a.create(128);
     connect();
@@ -481,7 +559,7 @@ class RingTest {
     RingReader reader = connectedReader();
     MemorySegment message = Arena.ofAuto().allocate(writer.longestMessage());
     long offered = 0;
-    Checker checker = new Checker(random);
+    RingChecker checker = new RingChecker(random);
     while (checker.next < 3_000) {
       switch (random.nextInt(8)) {
         case 0 -> {
@@ -498,8 +576,8 @@ class RingTest {
         case 1, 2 -> checker.poll(reader, 1 + random.nextInt(5));
         case 3 -> flush();
         default -> {
-          int length = Checker.length(offered, message.byteSize());
-          Checker.fill(message, offered, length);
+          int length = RingChecker.length(offered, message.byteSize());
+          RingChecker.fill(message, offered, length);
           if (accepts(message, length)) {
             offered++;
           }
@@ -535,59 +613,12 @@ class RingTest {
       a.queuePair.fail();
       flush();
     }
-    for (End end : List.of(a, b)) {
+    for (RingEnd end : List.of(a, b)) {
       end.queuePair.close();
       end.completions.close();
       end.create(16);
     }
     connect();
-  }
-
-  /** Reads messages, and compares each byte. */
-  private static final class Checker {
-    private final Random random;
-    private long next;
-
-    Checker(Random random) {
-      this.random = random;
-    }
-
-    static int length(long message, long most) {
-      return (int) (message % 7 == 3 ? message * 31 % (most + 1) : message % 50);
-    }
-
-    static void fill(MemorySegment memory, long message, int length) {
-      for (int i = 0; i < length; i++) {
-        memory.set(ValueLayout.JAVA_BYTE, i, (byte) (message * 7 + i));
-      }
-    }
-
-    void poll(RingReader reader, int limit) {
-      boolean refuses = random.nextInt(50) == 0;
-      try {
-        reader.poll(
-            (memory, offset, length) -> {
-              if (refuses && random.nextInt(3) == 0) {
-                throw new UnsupportedOperationException();
-              }
-              check(memory, offset, length);
-            },
-            limit);
-      } catch (UnsupportedOperationException e) {
-        assertTrue(refuses, "the handler has thrown it");
-      }
-    }
-
-    private void check(MemorySegment memory, long offset, int length) {
-      assertEquals(length(next, CAPACITY / 2 - RingLayout.HEADER), length, "message " + next);
-      for (int i = 0; i < length; i++) {
-        assertEquals(
-            (byte) (next * 7 + i),
-            memory.get(ValueLayout.JAVA_BYTE, offset + i),
-            "message " + next);
-      }
-      next++;
-    }
   }
 
   /** In some rounds locks are contended, or code is not compiled yet. */

@@ -87,11 +87,11 @@ class WaitingCallsTest extends RequestFixture {
             () ->
                 settings
                     .withLocalAddress(CLIENT)
-                    .resolve(address)
-                    .establish(
-                        endpoint -> {
+                    .connect(
+                        address,
+                        (endpoint, deadline) -> {
                           memory = new ClientMemory(endpoint, LARGE);
-                          return new ClientLink(endpoint, memory, settings);
+                          return new ClientLink(endpoint, memory, settings, deadline);
                         }));
     MemorySegment request = MemorySegment.ofArray(new byte[1]);
     CallSlot slot = link.take(request, 0, Time.now(), Await.LIMIT);

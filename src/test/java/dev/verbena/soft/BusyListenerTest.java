@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.RdmaTimeoutException;
 import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventType;
@@ -12,11 +13,13 @@ import dev.verbena.cm.Listener;
 import dev.verbena.internal.time.Time;
 import dev.verbena.messages.Connection;
 import dev.verbena.messages.ConnectionSettings;
+import dev.verbena.messages.RequestClient;
 import dev.verbena.testing.Await;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Tag;
@@ -62,20 +65,13 @@ class BusyListenerTest {
 
   /** Its request does not occupy the server any longer. */
   @Test
-  void clientThatGivesUpWithdrawsItsRequest() throws Exception {
+  void clientWithoutAnAnswerWithdrawsItsRequestAndSendsAnother() throws Exception {
     try (SoftHosts hosts = SoftHosts.create();
         Listener listener = listen(hosts)) {
       FutureTask<Connection> connecting = connect(hosts, listener, 1).getFirst();
-      try (Endpoint request = hosts.call(listener::take)) {
-        hosts.faults().partition("server", "client");
-        Time.sleep(LAST_TRY.toNanos());
-        hosts.faults().heal();
-        var unreachable =
-            assertThrows(
-                ExecutionException.class, () -> Time.get(connecting, Await.LIMIT.toNanos()));
-        var event = assertInstanceOf(ConnectionException.class, unreachable.getCause()).event();
-        assertEquals(EventType.UNREACHABLE, event.type());
-        Await.pass(Duration.ofMillis(1), "the rejection has arrived");
+      try (Endpoint request = requestThatIsGivenUp(hosts, listener)) {
+        try (Connection _ = hosts.call(() -> Connection.accept(listener, SETTINGS));
+            Connection _ = Time.get(connecting, Await.LIMIT.toNanos())) {}
         var gone =
             assertThrows(ConnectionException.class, () -> Connection.accept(request, SETTINGS));
         assertEquals(EventType.REJECTED, gone.event().type());
@@ -84,20 +80,78 @@ class BusyListenerTest {
     }
   }
 
+  @Test
+  void clientOfRequestsWithoutAnAnswerSendsAnother() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create();
+        Listener listener = listen(hosts)) {
+      FutureTask<RequestClient> connecting =
+          begin(hosts, () -> RequestClient.connect(address(listener), SETTINGS));
+      try (Endpoint _ = requestThatIsGivenUp(hosts, listener);
+          Endpoint second = hosts.call(listener::take)) {
+        second.id().reject();
+        var rejected = assertInstanceOf(ConnectionException.class, failure(connecting));
+        assertEquals(EventType.REJECTED, rejected.event().type());
+      }
+    }
+  }
+
+  @Test
+  void silenceUntilTheTimeoutIsReportedWithTheNumberOfAttempts() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create();
+        Listener listener = listen(hosts)) {
+      Duration timeout = Duration.ofMinutes(2);
+      FutureTask<Connection> connecting =
+          begin(hosts, () -> Connection.connect(address(listener), SETTINGS.withTimeout(timeout)));
+      RdmaTimeoutException late;
+      try (Endpoint _ = hosts.call(listener::take)) {
+        hosts.faults().partition("server", "client");
+        late = assertInstanceOf(RdmaTimeoutException.class, failure(connecting));
+      }
+      assertEquals(
+          "connecting to %s, in 2 attempts: not completed within 120 s"
+              .formatted(address(listener)),
+          late.getMessage());
+      assertEquals(timeout, late.timeout());
+      var silence = assertInstanceOf(ConnectionException.class, late.getCause());
+      assertEquals(EventType.UNREACHABLE, silence.event().type());
+    }
+  }
+
+  /** Takes a request whose client, which receives nothing, has sent it for the last time. */
+  private static Endpoint requestThatIsGivenUp(SoftHosts hosts, Listener listener)
+      throws Exception {
+    Endpoint request = hosts.call(listener::take);
+    hosts.faults().partition("server", "client");
+    Time.sleep(LAST_TRY.toNanos());
+    hosts.faults().heal();
+    return request;
+  }
+
   private static Listener listen(SoftHosts hosts) throws Exception {
     return hosts.call(() -> Listener.open(new InetSocketAddress(hosts.serverAddress(), 0)));
   }
 
   private static List<FutureTask<Connection>> connect(
       SoftHosts hosts, Listener listener, int number) {
-    InetSocketAddress address = listener.address().orElseThrow();
     List<FutureTask<Connection>> connecting = new ArrayList<>();
     for (int i = 0; i < number; i++) {
-      FutureTask<Connection> client =
-          new FutureTask<>(() -> hosts.call(() -> Connection.connect(address, SETTINGS)));
-      Time.daemon().start(client);
-      connecting.add(client);
+      connecting.add(begin(hosts, () -> Connection.connect(address(listener), SETTINGS)));
     }
     return connecting;
+  }
+
+  private static InetSocketAddress address(Listener listener) {
+    return listener.address().orElseThrow();
+  }
+
+  private static <T> FutureTask<T> begin(SoftHosts hosts, Callable<T> connecting) {
+    FutureTask<T> client = new FutureTask<>(() -> hosts.call(connecting));
+    Time.daemon().start(client);
+    return client;
+  }
+
+  private static Throwable failure(FutureTask<?> connecting) {
+    return assertThrows(ExecutionException.class, () -> Time.get(connecting, Await.LIMIT.toNanos()))
+        .getCause();
   }
 }

@@ -10,14 +10,18 @@ import dev.verbena.address.Mtu;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.messages.Connection;
 import dev.verbena.messages.ConnectionSettings;
+import dev.verbena.sockets.RdmaSelectorProvider;
 import dev.verbena.testing.Await;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.values.QueuePairAttributes;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.SendList;
 import java.lang.foreign.MemorySegment;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
@@ -139,6 +143,19 @@ class MistakesTest {
           () -> hosts.call(() -> Connection.connect(server, settings)),
           "cannot connect from /127.0.0.1:0",
           "RDMA devices have no loopback address");
+    }
+  }
+
+  /** The kernel would bind to all addresses instead. */
+  @Test
+  void aLoopbackAddressOfAChannelIsNamed() throws Exception {
+    InetSocketAddress loopback = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0);
+    try (SoftHosts hosts = SoftHosts.create();
+        SocketChannel channel = RdmaSelectorProvider.provider().openSocketChannel();
+        ServerSocketChannel listener = RdmaSelectorProvider.provider().openServerSocketChannel()) {
+      String[] words = {"cannot bind to /127.0.0.1:0", "RDMA devices have no loopback address"};
+      assertMessage(BindException.class, () -> hosts.call(() -> channel.bind(loopback)), words);
+      assertMessage(BindException.class, () -> hosts.call(() -> listener.bind(loopback)), words);
     }
   }
 

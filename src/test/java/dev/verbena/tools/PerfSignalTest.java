@@ -77,6 +77,19 @@ class PerfSignalTest {
   }
 
   @ParameterizedTest
+  @CsvSource({"--csv, TERM, 143", "--size=64, INT, 130"})
+  void anInterruptedWarmUpIsSaidWhereThereIsNoJson(String form, String signal, int status)
+      throws Exception {
+    try (Program perf = start("lat", "-w", ENDLESS, "-n", "16", form)) {
+      perf.says("B, warm-up: ");
+      signal(signal, perf);
+      assertEquals(status, perf.exitStatus(), perf.text());
+      String said = "nothing was measured: the warm-up had not ended";
+      assertEquals(1, perf.text().lines().filter(said::equals).count(), perf.text());
+    }
+  }
+
+  @ParameterizedTest
   @CsvSource({"lat, TERM, 143", "bw, INT, 130"})
   void aRowIsPrintedAsItsSizeEnds(String measured, String signal, int status) throws Exception {
     try (Program perf = start(measured, "--sizes", "64:1073741824:127", "-w", "0", "-n", "2000")) {

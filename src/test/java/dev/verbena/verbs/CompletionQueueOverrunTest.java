@@ -51,6 +51,25 @@ class CompletionQueueOverrunTest extends FakeDeviceFixture {
     }
   }
 
+  /** Those that a queue with as many entries has room for. */
+  @Test
+  void sendsAndReceivesOfTheFirstQueuePairAreCountedTogether() {
+    queuePair(context.createCompletionQueue(10), 16);
+    assertEquals(1, messages.all().size());
+    String message = messages.all().getFirst();
+    assertTrue(message.contains("can have 32 work requests outstanding"), message);
+  }
+
+  @Test
+  void queuesForSendsAndReceivesAreCountedApart() {
+    QueuePair.builder(pd, QueuePairType.RC)
+        .sendCompletions(context.createCompletionQueue(16))
+        .receiveCompletions(context.createCompletionQueue(16))
+        .capacity(QueuePairCapacity.of(16))
+        .create();
+    assertEquals(List.of(), messages.all());
+  }
+
   @Test
   void aRequestedCapacityIsEnough() {
     CompletionQueue queue = context.createCompletionQueue(32);

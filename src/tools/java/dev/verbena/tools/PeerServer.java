@@ -1,6 +1,7 @@
 package dev.verbena.tools;
 
 import dev.verbena.RdmaException;
+import dev.verbena.VerbsException;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.sockets.RdmaSelectorProvider;
@@ -89,6 +90,8 @@ final class PeerServer {
       } else {
         new PerfRally(end).serve();
       }
+    } catch (IllegalStateException | VerbsException e) {
+      throw connected.causeOf(e);
     }
   }
 

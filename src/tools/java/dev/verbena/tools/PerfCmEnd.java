@@ -93,6 +93,14 @@ final class PerfCmEnd extends PerfEnd {
     endpoint.disconnect(timeout());
   }
 
+  /** The end of a connection flushes the requests, and is known a moment later. */
+  @Override
+  RuntimeException causeOf(RuntimeException failure) throws InterruptedException {
+    return hasLeft(PAUSE)
+        ? new IllegalStateException("the peer has left during the measurement", failure)
+        : failure;
+  }
+
   @Override
   boolean hasLeft(Duration time) throws InterruptedException {
     long start = System.nanoTime();

@@ -20,7 +20,7 @@ abstract class PerfEnd implements AutoCloseable {
   private static final int RECEIVES = Link.DEPTH;
 
   /** The time between two looks at the peer. */
-  private static final Duration PAUSE = Duration.ofSeconds(2);
+  static final Duration PAUSE = Duration.ofSeconds(2);
 
   private final PerfTask task;
   private final Link link;
@@ -177,6 +177,11 @@ abstract class PerfEnd implements AutoCloseable {
 
   /** Waits for the peer's notification for some time; returns whether it came. */
   abstract boolean hasLeft(Duration time) throws IOException, InterruptedException;
+
+  /** Returns why a request has failed, which may be that the peer has left. */
+  RuntimeException causeOf(RuntimeException failure) throws InterruptedException {
+    return failure;
+  }
 
   /** Reads from the peer's memory; returns false if the peer has left meanwhile. */
   private boolean isReadable(SendList read) throws IOException, InterruptedException {

@@ -179,6 +179,10 @@ final class PerfOptions {
     return command.commandLine().getOut();
   }
 
+  PrintWriter err() {
+    return command.commandLine().getErr();
+  }
+
   Form form() {
     return form;
   }

@@ -38,6 +38,7 @@ final class PerfOutput implements AutoCloseable {
   }
 
   private final PrintWriter out;
+  private final PrintWriter err;
   private final Form form;
   private final PerfTask task;
   private final String title;
@@ -56,6 +57,7 @@ final class PerfOutput implements AutoCloseable {
    */
   PerfOutput(PerfOptions options, PerfTask task, String title, String unit) throws IOException {
     this.out = options.out();
+    this.err = options.err();
     this.form = options.form();
     this.task = task;
     this.title = title;
@@ -127,6 +129,8 @@ final class PerfOutput implements AutoCloseable {
   public void close() throws IOException {
     if (!device.isEmpty() && form == Form.JSON) {
       out.println(Json.of(tree()));
+    } else if (!device.isEmpty() && results.isEmpty()) {
+      err.println("nothing was measured: the warm-up had not ended");
     }
     try (Writer file = chart) {
       if (file != null && !results.isEmpty()) {
