@@ -22,6 +22,9 @@ final class Outbox {
   /** The immediate data of the message that ends a connection: "Vend". */
   static final int END_MARK = 0x56656e64;
 
+  /** The id of requests that the library posts by itself; those of the program have 0. */
+  private static final long OF_LIBRARY = 1;
+
   /** Posts an atomic operation; returns false if the queue is full. */
   interface Atomic {
     boolean post(MemoryRegion result, long offset);
@@ -32,10 +35,15 @@ final class Outbox {
   private final MessageSlots slots;
   private final Completions completions;
 
-  /** The number of outstanding requests, which any thread may read. */
+  /** The number of outstanding requests, and that of those of the library among them. */
   private volatile int outstanding;
 
-  /** What is counted of requests, which any thread may read. */
+  private volatile int ofLibrary;
+
+  /** The number of completed requests, which any thread may read. */
+  private volatile long completed;
+
+  /** What is counted of requests of the program, which any thread may read. */
   final Tally tally = new Tally();
 
   private int next;
@@ -71,17 +79,21 @@ final class Outbox {
         note(i);
       }
       outstanding -= count;
-      tally.add(MessageCounter.CONNECTION_REQUESTS, count);
+      completed += count;
     }
     return true;
   }
 
+  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
   private void note(int index) {
-    if (completions.isSuccess(index)) {
-      return;
+    boolean isFailed = !completions.isSuccess(index);
+    if (completions.id(index) == OF_LIBRARY) {
+      ofLibrary--;
+    } else {
+      tally.add(MessageCounter.CONNECTION_REQUESTS, 1);
+      tally.add(MessageCounter.CONNECTION_REQUESTS_FAILED, isFailed ? 1 : 0);
     }
-    tally.add(MessageCounter.CONNECTION_REQUESTS_FAILED, 1);
-    if (failure == null) {
+    if (isFailed && failure == null) {
       failure = new WorkRequestException("an earlier request", completions, index);
     }
   }
@@ -110,15 +122,21 @@ final class Outbox {
   /** Notifies the peer that this connection was closed. */
   void sendEndMark() {
     SendList mark = new SendList(1, 1);
-    mark.sendWithImmediate(0, END_MARK).signaled();
-    post(() -> transfers.post(mark) == 1);
+    mark.sendWithImmediate(0, END_MARK).id(OF_LIBRARY).signaled();
+    postOwn(mark);
   }
 
   /** Writes zero bytes, which needs no memory of the peer. */
   void writeNothing() {
     SendList nothing = new SendList(1, 1);
-    nothing.write(0).remote(0, 0).signaled();
-    post(() -> transfers.post(nothing) == 1);
+    nothing.write(0).remote(0, 0).id(OF_LIBRARY).signaled();
+    postOwn(nothing);
+  }
+
+  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
+  private void postOwn(SendList request) {
+    post(() -> transfers.post(request) == 1);
+    ofLibrary++;
   }
 
   /** Returns the maximum number of outstanding requests. */
@@ -128,12 +146,12 @@ final class Outbox {
 
   /** Returns the number of completed requests. Any thread may call this. */
   long completed() {
-    return tally.get(MessageCounter.CONNECTION_REQUESTS);
+    return completed;
   }
 
-  /** Returns whether requests are outstanding. Any thread may call this. */
+  /** Returns whether requests of the program are outstanding. Any thread may call this. */
   boolean hasOutstanding() {
-    return outstanding > 0;
+    return outstanding > ofLibrary;
   }
 
   /** Posts an atomic operation, whose result is written behind the buffers. */

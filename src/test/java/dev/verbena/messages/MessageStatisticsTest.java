@@ -91,8 +91,8 @@ class MessageStatisticsTest {
       hosts.client().close();
       assertNull(hosts.server().receive());
       hosts.server().close();
-      assertCounts( // One request more tells the peer of the close.
-          hosts.clientContext(), Map.of("connections_closed", 1L, "connection_requests", 4L));
+      assertCounts( // That which tells the peer of the close is not the program's.
+          hosts.clientContext(), Map.of("connections_closed", 1L, "connection_requests", 3L));
       assertCounts(
           hosts.serverContext(), Map.of("connections_closed", 1L, "connection_messages", 3L));
     }
@@ -107,6 +107,21 @@ class MessageStatisticsTest {
       assertCounts(
           hosts.clientContext(),
           Map.of("connection_requests", 1L, "connection_requests_failed", 1L));
+    }
+  }
+
+  @Test
+  void aCloseThatCannotBeToldIsNoRequestThatFails() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      hosts.client().send(new byte[1]);
+      hosts.client().endpoint().id().queuePair().orElseThrow().fail();
+      hosts.client().close();
+      assertCounts(
+          hosts.clientContext(),
+          Map.of(
+              "connections_closed", 1L,
+              "connection_requests", 1L,
+              "connection_requests_failed", 0L));
     }
   }
 
