@@ -30,10 +30,13 @@ import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.SendList;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -320,6 +323,28 @@ class FlightEventsTest {
     assertTrue(output.contains("REM_ACCESS_ERR, jdk.jfr present"), output);
     assertEquals(
         List.of(), output.lines().filter(line -> line.contains(" jdk.jfr.internal.")).toList());
+  }
+
+  /** The JVM ignores a setting that its files lack, with a warning, unless it begins with "+". */
+  @Test
+  void theJvmKnowsTheSettingsOfTheGuide() throws IOException {
+    List<String> settings =
+        Pattern.compile("[+]?dev\\.verbena\\.\\w+#\\w+=\\w+")
+            .matcher(Files.readString(Path.of("docs/observability.md")))
+            .results()
+            .map(MatchResult::group)
+            .toList();
+    assertEquals(2, settings.size(), settings::toString);
+    String output =
+        new ForkedJvm()
+            .withNativeAccess()
+            .with(
+                "-XX:StartFlightRecording:filename=%s,%s"
+                    .formatted(folder.resolve("a.jfr"), String.join(",", settings)))
+            .run(WithoutRecorder.class)
+            .succeeded();
+    assertTrue(output.contains("Started recording"), output);
+    assertFalse(output.contains("doesn't exist"), output);
   }
 
   /** Runs in a JVM without a recording, or without any module but java.base. */
