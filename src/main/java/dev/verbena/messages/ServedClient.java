@@ -281,6 +281,9 @@ final class ServedClient implements PostedSends.Listener {
     try (var _ = lock.hold()) {
       request.isRunning = false;
       underWay--;
+      if (isAnswered && !request.isGivenUp && request.isLate(Time.now())) {
+        tally.add(MessageCounter.SERVER_EXPIRED, 1);
+      }
       if (place >= 0) {
         copies[place] = request.takeCopy();
         whenSent[place] = request.whenSent();

@@ -204,16 +204,18 @@ class MessageStatisticsTest {
   @Test
   void aCallbackThatIsTooLateIsCounted() throws Exception {
     CountDownLatch mayAnswer = new CountDownLatch(1);
-    try (SoftHosts hosts = SoftHosts.create();
-        RequestServer server =
-            hosts.call(() -> server(hosts, _ -> mayAnswer.await()).open()).start();
-        RequestClient client = client(hosts, server)) {
-      do { // A busy machine may not send it in time.
-        CompletableFuture<byte[]> late = client.submit(new byte[1], Duration.ofMillis(1));
-        Await.until("the failure", late::isCompletedExceptionally);
-      } while (count(hosts.clientContext(), "client_requests") == 0);
-      mayAnswer.countDown(); // The server is closed when its handler has returned.
-      assertEquals(1, count(hosts.clientContext(), "client_timeouts"));
+    try (SoftHosts hosts = SoftHosts.create()) {
+      try (RequestServer server =
+              hosts.call(() -> server(hosts, _ -> mayAnswer.await()).open()).start();
+          RequestClient client = client(hosts, server)) {
+        do { // A busy machine may not send it in time.
+          CompletableFuture<byte[]> late = client.submit(new byte[1], Duration.ofMillis(1));
+          Await.until("the failure", late::isCompletedExceptionally);
+        } while (count(hosts.clientContext(), "client_requests") == 0);
+        mayAnswer.countDown(); // The server is closed when its handler has returned.
+        assertEquals(1, count(hosts.clientContext(), "client_timeouts"));
+      }
+      assertEquals(1, count(hosts.serverContext(), "server_expired"));
     }
   }
 
