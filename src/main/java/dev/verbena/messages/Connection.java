@@ -3,7 +3,7 @@ package dev.verbena.messages;
 import dev.verbena.RdmaTimeoutException;
 import dev.verbena.attributes.TransportType;
 import dev.verbena.cm.ConnectionException;
-import dev.verbena.cm.ConnectionQueues;
+import dev.verbena.cm.ConnectionId;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.Listener;
 import dev.verbena.cm.Transfers;
@@ -241,19 +241,23 @@ public final class Connection implements AutoCloseable {
         _ -> {
           int size = settings.messageSize();
           endpoint.onAddressChange(settings.addressChange());
-          ConnectionQueues queues = endpoint.id().queues();
-          queues.createQueuePairOnOneChannel(
-              settings.domain().orElseGet(endpoint.id()::domain),
-              QueuePairCapacity.of(settings.sends()).withReceiveRequests(settings.receives()));
-          Inbox inbox;
-          Outbox outbox;
-          try {
-            ProtectionDomain domain = endpoint.id().domain();
-            inbox = new Inbox(queues.transfers(), domain, settings.receives(), size);
-            outbox = new Outbox(queues.transfers(), domain, settings.sends(), size);
+          ConnectionId id = endpoint.id();
+          ProtectionDomain domain = settings.domain().orElseGet(id::domain);
+          MessageSlots incoming;
+          MessageSlots outgoing;
+          try { // Before the queue pair, which is then destroyed before they are freed.
+            incoming = new MessageSlots(domain, settings.receives(), size).closedWith(id);
+            outgoing = new MessageSlots(domain, settings.sends(), size).closedWith(id);
           } catch (OutOfMemoryError e) {
             throw settings.tooLarge(e);
           }
+          id.queues()
+              .createQueuePairOnOneChannel(
+                  domain,
+                  QueuePairCapacity.of(settings.sends()).withReceiveRequests(settings.receives()));
+          Transfers transfers = id.queues().transfers();
+          Inbox inbox = new Inbox(transfers, incoming, settings.receives());
+          Outbox outbox = new Outbox(transfers, outgoing, settings.sends());
           byte[] answer = handshake.establish(Greeting.of(settings.privateData(), size));
           return new Connection(endpoint, settings, inbox, outbox, Greeting.read(answer));
         });

@@ -6,7 +6,6 @@ import dev.verbena.internal.MessageCounter;
 import dev.verbena.internal.Tally;
 import dev.verbena.values.CompletionFlag;
 import dev.verbena.verbs.Completions;
-import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
 
@@ -37,9 +36,9 @@ final class Inbox {
   /** What is counted of messages, which any thread may read. */
   final Tally tally = new Tally();
 
-  Inbox(Transfers transfers, ProtectionDomain domain, int receives, int messageSize) {
+  Inbox(Transfers transfers, MessageSlots slots, int receives) {
     this.transfers = transfers;
-    this.slots = new MessageSlots(domain, receives, messageSize);
+    this.slots = slots;
     for (int slot = 0; slot < receives; slot++) {
       post(slot);
     }

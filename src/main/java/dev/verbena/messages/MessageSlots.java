@@ -1,5 +1,7 @@
 package dev.verbena.messages;
 
+import dev.verbena.cm.ConnectionId;
+import dev.verbena.internal.life.Core;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
@@ -22,6 +24,12 @@ final class MessageSlots {
     this.size = size;
     this.stride = (size + 7L) & -8L;
     this.region = domain.allocateMemory(stride * count + Long.BYTES, AccessFlag.LOCAL_WRITE);
+  }
+
+  /** Frees the memory when an identifier is closed, too: the domain may be that of the program. */
+  MessageSlots closedWith(ConnectionId id) {
+    Core.of(region).closeWith(id);
+    return this;
   }
 
   /** Returns a receive request for each message, whose id is its number. */

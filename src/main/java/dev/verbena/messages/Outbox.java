@@ -6,7 +6,6 @@ import dev.verbena.internal.MessageCounter;
 import dev.verbena.internal.Tally;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
-import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.WorkRequestException;
 import java.lang.foreign.MemorySegment;
@@ -51,10 +50,10 @@ final class Outbox {
   /** The first failed request, or null. Other threads read it when receive requests fail. */
   private volatile @Nullable WorkRequestException failure;
 
-  Outbox(Transfers transfers, ProtectionDomain domain, int depth, int messageSize) {
+  Outbox(Transfers transfers, MessageSlots slots, int depth) {
     this.transfers = transfers;
     this.depth = depth;
-    this.slots = new MessageSlots(domain, depth, messageSize);
+    this.slots = slots;
     this.completions = new Completions(depth);
   }
 

@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.cm.ConnectionException;
 import dev.verbena.cm.Contexts;
 import dev.verbena.cm.Listener;
+import dev.verbena.internal.life.Core;
 import dev.verbena.soft.SoftHosts;
 import dev.verbena.testing.Await;
 import dev.verbena.values.AccessFlag;
@@ -134,6 +136,10 @@ class ConnectionLifeTest {
         assertTrue(domain.isOpen());
         assertTrue(source.isOpen());
       }
+      InetSocketAddress nobody = new InetSocketAddress(hosts.serverAddress(), 1);
+      assertThrows(
+          ConnectionException.class, () -> hosts.call(() -> Connection.connect(nobody, settings)));
+      assertEquals(List.of(source), Core.of(domain).children(MemoryRegion.class));
       assertThrows(
           IllegalArgumentException.class,
           () -> RequestClient.connect(new InetSocketAddress(1), settings));

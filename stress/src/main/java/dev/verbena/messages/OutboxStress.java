@@ -25,7 +25,8 @@ final class OutboxStress {
   @Outcome(expect = FORBIDDEN, desc = "No request was outstanding, and the failure not visible.")
   public static class SenderAndObserver {
     private final ProtectionDomain domain = FlushedTransfers.CONTEXT.allocateProtectionDomain();
-    private final Outbox outbox = new Outbox(FlushedTransfers.TRANSFERS, domain, 1, 1);
+    private final Outbox outbox =
+        new Outbox(FlushedTransfers.TRANSFERS, new MessageSlots(domain, 1, 1), 1);
     private volatile boolean isPosted;
 
     @Actor
