@@ -2,6 +2,7 @@ package dev.verbena.internal;
 
 import dev.verbena.RdmaException;
 import dev.verbena.internal.time.Time;
+import dev.verbena.internal.time.Uninterrupted;
 import java.time.Duration;
 import java.util.function.LongSupplier;
 
@@ -68,5 +69,11 @@ public final class KeepAlive {
   /** Ends the keep-alive, also while it asks. */
   public void stop() {
     thread.interrupt();
+  }
+
+  /** Ends the keep-alive, and waits until it has ended, or until the deadline. */
+  public void stop(Deadline deadline) {
+    stop();
+    Uninterrupted.await(() -> Time.join(thread, deadline.remaining()));
   }
 }

@@ -238,7 +238,7 @@ final class Sending {
    */
   void endInOrder(Deadline deadline) {
     if (keepAlive != null) {
-      keepAlive.stop();
+      keepAlive.stop(deadline); // It has the lock while it asks.
     }
     if (!end.isMarked() || end.isPeerClosed() || end.hasEvent() || !lock.tryLock()) {
       return;

@@ -13,6 +13,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.cm.AddressChange;
 import dev.verbena.cm.ConnectionParameters;
 import dev.verbena.cm.Listener;
+import dev.verbena.internal.time.Time;
 import dev.verbena.messages.ConnectionTest.Pair;
 import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftHosts;
@@ -175,6 +176,17 @@ class ConnectionSettingsTest {
       Await.until("keep-alives", () -> pair.client().heard() > 20);
       pair.client().send(new byte[5]);
       assertEquals(5, pair.server().receive(Await.LIMIT).length);
+    }
+  }
+
+  @Test
+  @InSimulation
+  void aCloseWhileAKeepAliveAsksIsAnOrderlyOne() throws Exception {
+    try (Pair pair = pair(DEFAULT.withKeepAlive(OFTEN), DEFAULT)) {
+      hosts.faults().delay(OFTEN.dividedBy(4));
+      Time.sleep(OFTEN.toNanos() + 1); // The answer takes half of that.
+      pair.client().close();
+      assertNull(pair.server().receive());
     }
   }
 
