@@ -117,6 +117,9 @@ public final class RequestClient implements AutoCloseable {
   }
 
   private ClientLink establish(Endpoint endpoint, Deadline deadline) throws InterruptedException {
+    if (isClosed) { // While RDMA CM gave up the request of the attempt before.
+      throw new IllegalStateException("client of " + server + " is closed");
+    }
     ClientMemory before = memory;
     ClientMemory used =
         before != null && before.fits(endpoint)

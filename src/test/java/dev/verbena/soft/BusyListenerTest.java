@@ -14,6 +14,7 @@ import dev.verbena.internal.time.Time;
 import dev.verbena.messages.Connection;
 import dev.verbena.messages.ConnectionSettings;
 import dev.verbena.messages.RequestClient;
+import dev.verbena.messages.RequestServer;
 import dev.verbena.testing.Await;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -91,6 +92,28 @@ class BusyListenerTest {
         second.id().reject();
         var rejected = assertInstanceOf(ConnectionException.class, failure(connecting));
         assertEquals(EventType.REJECTED, rejected.event().type());
+      }
+    }
+  }
+
+  @Test
+  void clientThatIsClosedSendsNoOther() throws Exception {
+    try (SoftHosts hosts = SoftHosts.create()) {
+      InetSocketAddress any = new InetSocketAddress(hosts.serverAddress(), 0);
+      RequestServer server = hosts.call(() -> RequestServer.builder(any, _ -> {}).open());
+      InetSocketAddress address = new InetSocketAddress(hosts.serverAddress(), server.port());
+      ConnectionSettings again = SETTINGS.withReconnect(Duration.ofMillis(1), Duration.ofMillis(1));
+      RequestClient client = hosts.call(() -> RequestClient.connect(address, again));
+      server.close();
+      Time.sleep(Duration.ofMillis(100).toNanos());
+      try (Listener listener = hosts.call(() -> Listener.open(address))) {
+        FutureTask<byte[]> call = begin(hosts, () -> client.call(new byte[1], Await.LIMIT));
+        try (Endpoint _ = requestThatIsGivenUp(hosts, listener)) {
+          client.close();
+          long start = Time.now();
+          assertInstanceOf(IllegalStateException.class, failure(call));
+          assertTrue(Time.now() - start < Duration.ofSeconds(1).toNanos());
+        }
       }
     }
   }
