@@ -84,7 +84,7 @@ class PerfSignalTest {
       perf.says("B, warm-up: ");
       signal(signal, perf);
       assertEquals(status, perf.exitStatus(), perf.text());
-      String said = "nothing was measured: the warm-up had not ended";
+      String said = "nothing was measured: the first measurement had not ended";
       assertEquals(1, perf.text().lines().filter(said::equals).count(), perf.text());
     }
   }

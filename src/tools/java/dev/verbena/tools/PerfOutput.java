@@ -130,7 +130,7 @@ final class PerfOutput implements AutoCloseable {
     if (!device.isEmpty() && form == Form.JSON) {
       out.println(Json.of(tree()));
     } else if (!device.isEmpty() && results.isEmpty()) {
-      err.println("nothing was measured: the warm-up had not ended");
+      err.println("nothing was measured: the first measurement had not ended");
     }
     try (Writer file = chart) {
       if (file != null && !results.isEmpty()) {
