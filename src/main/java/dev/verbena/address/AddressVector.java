@@ -166,7 +166,7 @@ public final class AddressVector {
    * @param attributes a {@code struct ibv_ah_attr}
    */
   public void writeTo(MemorySegment attributes) {
-    Segments.writable(attributes, ibv_ah_attr.sizeof());
+    Segments.writable(attributes, ibv_ah_attr.layout());
     route.ifPresent(global -> global.writeTo(ibv_ah_attr.grh(attributes)));
     ibv_ah_attr.is_global(attributes, (byte) (route.isPresent() ? 1 : 0));
     ibv_ah_attr.dlid(attributes, (short) lid);
@@ -183,7 +183,7 @@ public final class AddressVector {
    * @return the path, or empty if the struct contains no port, as before state RTR
    */
   public static Optional<AddressVector> readFrom(MemorySegment attributes) {
-    Segments.readable(attributes, ibv_ah_attr.sizeof());
+    Segments.readable(attributes, ibv_ah_attr.layout());
     int port = Byte.toUnsignedInt(ibv_ah_attr.port_num(attributes));
     if (port == 0) {
       return Optional.empty();

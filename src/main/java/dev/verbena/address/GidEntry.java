@@ -44,7 +44,7 @@ public final class GidEntry {
    * @return the entry
    */
   public static GidEntry readFrom(MemorySegment entry) {
-    Segments.readable(entry, ibv_gid_entry.sizeof());
+    Segments.readable(entry, ibv_gid_entry.layout());
     return new GidEntry(
         Gid.readFrom(ibv_gid_entry.gid(entry)),
         ibv_gid_entry.gid_index(entry),

@@ -25,7 +25,7 @@ public final class DeviceAttributes {
    * @param struct a {@code struct ibv_device_attr_ex}, which is not written to any more
    */
   public DeviceAttributes(MemorySegment struct) {
-    Segments.readable(struct, ibv_device_attr_ex.sizeof());
+    Segments.readable(struct, ibv_device_attr_ex.layout());
     this.struct = struct.asReadOnly();
     this.basic = ibv_device_attr_ex.orig_attr(this.struct);
   }

@@ -23,7 +23,7 @@ public final class PortAttributes {
    * @param struct a {@code struct ibv_port_attr}, which is not written to any more
    */
   public PortAttributes(MemorySegment struct) {
-    Segments.readable(struct, ibv_port_attr.sizeof());
+    Segments.readable(struct, ibv_port_attr.layout());
     this.struct = struct.asReadOnly();
   }
 

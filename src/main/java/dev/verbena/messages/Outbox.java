@@ -34,10 +34,11 @@ final class Outbox {
   private final MessageSlots slots;
   private final Completions completions;
 
-  /** The number of outstanding requests, and that of those of the library among them. */
-  private volatile int outstanding;
+  /** The number of outstanding requests. */
+  private int outstanding;
 
-  private volatile int ofLibrary;
+  /** The number of those of the program among them, which any thread may read. */
+  private volatile int ofProgram;
 
   /** The number of completed requests, which any thread may read. */
   private volatile long completed;
@@ -74,21 +75,21 @@ final class Outbox {
       if (count == 0) {
         return false;
       }
+      int ofLibrary = 0;
       for (int i = 0; i < count; i++) {
+        ofLibrary += completions.id(i) == OF_LIBRARY ? 1 : 0;
         note(i);
       }
       outstanding -= count;
+      ofProgram -= count - ofLibrary; // After the failure of one is visible.
       completed += count;
     }
     return true;
   }
 
-  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
   private void note(int index) {
     boolean isFailed = !completions.isSuccess(index);
-    if (completions.id(index) == OF_LIBRARY) {
-      ofLibrary--;
-    } else {
+    if (completions.id(index) != OF_LIBRARY) {
       tally.add(MessageCounter.CONNECTION_REQUESTS, 1);
       tally.add(MessageCounter.CONNECTION_REQUESTS_FAILED, isFailed ? 1 : 0);
     }
@@ -98,10 +99,22 @@ final class Outbox {
   }
 
   /**
-   * Posts a request by a function that returns false if the queue is full, which it must not be.
+   * Posts a request of the program by a function that returns false if the queue is full, which it
+   * must not be.
    */
   @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
   void post(BooleanSupplier request) {
+    ofProgram++; // Before it is posted: the peer may disconnect as soon as it has the message.
+    boolean isPosted = false;
+    try {
+      postAny(request);
+      isPosted = true;
+    } finally {
+      ofProgram -= isPosted ? 0 : 1;
+    }
+  }
+
+  private void postAny(BooleanSupplier request) {
     if (!request.getAsBoolean()) {
       throw new IllegalStateException(
           "the send queue is full of requests that were posted by transfers(): poll their"
@@ -122,20 +135,14 @@ final class Outbox {
   void sendEndMark() {
     SendList mark = new SendList(1, 1);
     mark.sendWithImmediate(0, END_MARK).id(OF_LIBRARY).signaled();
-    postOwn(mark);
+    postAny(() -> transfers.post(mark) == 1);
   }
 
   /** Writes zero bytes, which needs no memory of the peer. */
   void writeNothing() {
     SendList nothing = new SendList(1, 1);
     nothing.write(0).remote(0, 0).id(OF_LIBRARY).signaled();
-    postOwn(nothing);
-  }
-
-  @SuppressWarnings("NonAtomicVolatileUpdate") // One thread at a time writes it.
-  private void postOwn(SendList request) {
-    post(() -> transfers.post(request) == 1);
-    ofLibrary++;
+    postAny(() -> transfers.post(nothing) == 1);
   }
 
   /** Returns the maximum number of outstanding requests. */
@@ -150,7 +157,7 @@ final class Outbox {
 
   /** Returns whether requests of the program are outstanding. Any thread may call this. */
   boolean hasOutstanding() {
-    return outstanding > ofLibrary;
+    return ofProgram > 0;
   }
 
   /** Posts an atomic operation, whose result is written behind the buffers. */

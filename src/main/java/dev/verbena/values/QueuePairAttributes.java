@@ -49,7 +49,7 @@ public final class QueuePairAttributes {
    * @return the attributes
    */
   public static QueuePairAttributes copyOf(MemorySegment struct, int mask) {
-    Segments.readable(struct, ibv_qp_attr.sizeof());
+    Segments.readable(struct, ibv_qp_attr.layout());
     MemorySegment copy = ibv_qp_attr.allocate(Arena.ofAuto());
     copy.copyFrom(struct.asSlice(0, ibv_qp_attr.sizeof()));
     return new QueuePairAttributes(copy, FlagSet.of(QueuePairAttribute.class, mask));

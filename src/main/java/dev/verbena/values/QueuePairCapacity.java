@@ -145,7 +145,7 @@ public final class QueuePairCapacity {
    * @param cap a {@code struct ibv_qp_cap}
    */
   public void writeTo(MemorySegment cap) {
-    Segments.writable(cap, ibv_qp_cap.sizeof());
+    Segments.writable(cap, ibv_qp_cap.layout());
     ibv_qp_cap.max_send_wr(cap, sendRequests);
     ibv_qp_cap.max_recv_wr(cap, receiveRequests);
     ibv_qp_cap.max_send_sge(cap, sendSges);
@@ -160,7 +160,7 @@ public final class QueuePairCapacity {
    * @return the capacity
    */
   public static QueuePairCapacity readFrom(MemorySegment cap) {
-    Segments.readable(cap, ibv_qp_cap.sizeof());
+    Segments.readable(cap, ibv_qp_cap.layout());
     return new QueuePairCapacity(
         ibv_qp_cap.max_send_wr(cap),
         ibv_qp_cap.max_recv_wr(cap),

@@ -67,7 +67,7 @@ public final class RateLimit {
    * @param attr a {@code struct ibv_qp_rate_limit_attr}
    */
   public void writeTo(MemorySegment attr) {
-    Segments.writable(attr, ibv_qp_rate_limit_attr.sizeof());
+    Segments.writable(attr, ibv_qp_rate_limit_attr.layout());
     ibv_qp_rate_limit_attr.rate_limit(attr, (int) kilobitsPerSecond);
     ibv_qp_rate_limit_attr.max_burst_sz(attr, maxBurst);
     ibv_qp_rate_limit_attr.typical_pkt_sz(attr, (short) typicalPacketSize);

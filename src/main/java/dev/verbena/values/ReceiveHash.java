@@ -43,7 +43,7 @@ public final class ReceiveHash {
    * @param allocator allocates the key
    */
   public void writeTo(MemorySegment conf, SegmentAllocator allocator) {
-    Segments.writable(conf, ibv_rx_hash_conf.sizeof());
+    Segments.writable(conf, ibv_rx_hash_conf.layout());
     ibv_rx_hash_conf.rx_hash_function(conf, (byte) NativeFlag.mask(function));
     ibv_rx_hash_conf.rx_hash_key_len(conf, (byte) key.length);
     ibv_rx_hash_conf.rx_hash_key(conf, allocator.allocateFrom(ValueLayout.JAVA_BYTE, key));

@@ -20,7 +20,7 @@ public record SharedReceiveQueueAttributes(int maxRequests, int maxSges, int lim
    * @return the attributes
    */
   public static SharedReceiveQueueAttributes readFrom(MemorySegment attr) {
-    Segments.readable(attr, ibv_srq_attr.sizeof());
+    Segments.readable(attr, ibv_srq_attr.layout());
     return new SharedReceiveQueueAttributes(
         ibv_srq_attr.max_wr(attr), ibv_srq_attr.max_sge(attr), ibv_srq_attr.srq_limit(attr));
   }
@@ -31,7 +31,7 @@ public record SharedReceiveQueueAttributes(int maxRequests, int maxSges, int lim
    * @param attr a {@code struct ibv_srq_attr}
    */
   public void writeTo(MemorySegment attr) {
-    Segments.writable(attr, ibv_srq_attr.sizeof());
+    Segments.writable(attr, ibv_srq_attr.layout());
     ibv_srq_attr.max_wr(attr, maxRequests);
     ibv_srq_attr.max_sge(attr, maxSges);
     ibv_srq_attr.srq_limit(attr, limit);

@@ -13,6 +13,7 @@ import dev.verbena.values.AccessFlag;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
 import java.lang.foreign.Arena;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -197,6 +198,30 @@ class CloseBesideTest {
         q -> {
           int _ = q.post(list);
         });
+  }
+
+  /** Each thread in turn; after some of them the list is one that threads share. */
+  @Test
+  void aListKeepsNothingThatAThreadRefersTo() throws Exception {
+    QueuePair posted = queuePair(QueuePairType.RC);
+    ReceiveList list = new ReceiveList(1, 1);
+    for (int i = 0; i < ROUNDS; i++) {
+      WeakReference<Object> referent = postedByAThreadWithAReferent(posted, list);
+      Await.until(
+          "what the thread referred to is collected",
+          () -> {
+            System.gc();
+            return referent.refersTo(null);
+          });
+    }
+    assertEquals(1, posted.post(list));
+  }
+
+  private static WeakReference<Object> postedByAThreadWithAReferent(
+      QueuePair posted, ReceiveList list) throws Exception {
+    Object referent = new Object();
+    Thread.ofVirtual().start(() -> assertEquals(1, posted.post(list), referent::toString)).join();
+    return new WeakReference<>(referent);
   }
 
   /**

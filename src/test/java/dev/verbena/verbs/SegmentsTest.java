@@ -4,12 +4,19 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.address.AddressVector;
+import dev.verbena.address.GidEntry;
+import dev.verbena.attributes.DeviceAttributes;
+import dev.verbena.attributes.PortAttributes;
 import dev.verbena.fake.FakeProvider;
 import dev.verbena.internal.foreign.Memory;
 import dev.verbena.raw.ibv_mr;
 import dev.verbena.values.AccessFlag;
+import dev.verbena.values.QueuePairAttributes;
 import dev.verbena.values.QueuePairCapacity;
 import dev.verbena.values.QueuePairType;
+import dev.verbena.values.RateLimit;
+import dev.verbena.values.SharedReceiveQueueAttributes;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -106,6 +113,39 @@ class SegmentsTest {
   Stream<DynamicTest> unusableMemoryThrows() {
     return Stream.concat(ofMemory().entrySet().stream(), ofStructs().entrySet().stream())
         .map(method -> DynamicTest.dynamicTest(method.getKey(), () -> refuses(method.getValue())));
+  }
+
+  /** The methods that read or write a struct of C by its layout. */
+  private static Map<String, Consumer<MemorySegment>> ofLayouts() {
+    Map<String, Consumer<MemorySegment>> all = new TreeMap<>();
+    all.put("AddressVector.readFrom", s -> AddressVector.readFrom(s));
+    all.put("new DeviceAttributes", s -> new DeviceAttributes(s));
+    all.put("GidEntry.readFrom", s -> GidEntry.readFrom(s));
+    all.put("new PortAttributes", s -> new PortAttributes(s));
+    all.put("QueuePairAttributes.copyOf", s -> QueuePairAttributes.copyOf(s, 0));
+    all.put("QueuePairCapacity.readFrom", s -> QueuePairCapacity.readFrom(s));
+    all.put("QueuePairCapacity.writeTo", QueuePairCapacity.of(1)::writeTo);
+    all.put("RateLimit.writeTo", RateLimit.ofKilobitsPerSecond(1)::writeTo);
+    all.put("SharedReceiveQueueAttributes.readFrom", s -> SharedReceiveQueueAttributes.readFrom(s));
+    all.put(
+        "SharedReceiveQueueAttributes.writeTo", new SharedReceiveQueueAttributes(1, 1, 0)::writeTo);
+    return all;
+  }
+
+  @TestFactory
+  Stream<DynamicTest> structsThatAreNotAlignedAreRejected() {
+    return ofLayouts().entrySet().stream()
+        .map(
+            method ->
+                DynamicTest.dynamicTest(
+                    method.getKey(),
+                    () -> {
+                      MemorySegment odd = arena.allocate(2048, 64).asSlice(1);
+                      var e =
+                          assertThrows(
+                              IllegalArgumentException.class, () -> method.getValue().accept(odd));
+                      assertTrue(e.getMessage().contains("is aligned to"), e::getMessage);
+                    }));
   }
 
   private static void refuses(Consumer<MemorySegment> method) throws Exception {

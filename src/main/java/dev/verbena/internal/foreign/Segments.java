@@ -1,5 +1,6 @@
 package dev.verbena.internal.foreign;
 
+import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -31,6 +32,22 @@ public final class Segments {
       throw new IllegalArgumentException("the segment is read-only; a writable one is required");
     }
     return address;
+  }
+
+  /** Validates a struct of C that is read through its layout. */
+  public static void readable(MemorySegment segment, MemoryLayout struct) {
+    long address = readable(segment, struct.byteSize());
+    if (address % struct.byteAlignment() != 0) {
+      throw new IllegalArgumentException(
+          "the segment starts at 0x%x; a struct %s is aligned to %d bytes"
+              .formatted(address, struct.name().orElseThrow(), struct.byteAlignment()));
+    }
+  }
+
+  /** Validates a struct of C that is written through its layout. */
+  public static void writable(MemorySegment segment, MemoryLayout struct) {
+    readable(segment, struct);
+    writable(segment, struct.byteSize());
   }
 
   /**

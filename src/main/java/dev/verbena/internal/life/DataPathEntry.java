@@ -4,6 +4,7 @@ import dev.verbena.internal.foreign.ThreadBarrier;
 import dev.verbena.internal.time.Time;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.lang.ref.WeakReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,14 +43,20 @@ public final class DataPathEntry {
     }
   }
 
-  /** The only thread that may enter; null if the entry is shared. */
-  private final @Nullable Thread owner;
+  /**
+   * The only thread that may enter; null if the entry is shared. Weak, as the entry outlives the
+   * thread, which keeps what its task refers to.
+   */
+  private final @Nullable WeakReference<Thread> owner;
+
+  /** The owner's identifier; 0 if the entry is shared. */
+  private final long ownerId;
 
   /** The number of owners that the user has had. */
   private final int owners;
 
-  /** The thread that is inside, or that was last. */
-  private Thread user;
+  /** The thread that is inside, if the entry is shared. */
+  private @Nullable Thread user;
 
   /** Odd while a thread is inside, and different for each call. Only that thread changes it. */
   private int calls = 1;
@@ -58,8 +65,11 @@ public final class DataPathEntry {
   private boolean revoked;
 
   private DataPathEntry(int owners) {
-    this.user = Thread.currentThread();
-    this.owner = owners <= MOST_OWNERS ? user : null;
+    Thread thread = Thread.currentThread();
+    boolean isShared = owners > MOST_OWNERS;
+    this.owner = isShared ? null : new WeakReference<>(thread);
+    this.ownerId = isShared ? 0 : thread.threadId();
+    this.user = isShared ? thread : null;
     this.owners = owners;
   }
 
@@ -69,9 +79,8 @@ public final class DataPathEntry {
   }
 
   /** Enters, if the entry belongs to this thread. */
-  @SuppressWarnings("ReferenceEquality") // A thread equals itself alone.
   boolean enter() {
-    if (Thread.currentThread() != owner) {
+    if (Thread.currentThread().threadId() != ownerId) {
       return false;
     }
     // Odd also if an error, such as a StackOverflowError, prevented the end of the call before.
@@ -86,6 +95,9 @@ public final class DataPathEntry {
 
   /** Ends the call: its effects are visible to a thread that sees this. */
   public void leave() {
+    if (ownerId == 0) {
+      user = null;
+    }
     CALLS.setRelease(this, (calls | 1) + 1);
   }
 
@@ -132,14 +144,19 @@ public final class DataPathEntry {
   }
 
   /** Returns whether another thread is inside; the owner is not if it has terminated. */
-  @SuppressWarnings("ReferenceEquality") // A thread equals itself alone.
   private boolean isOtherInside(int calls) {
-    return isOdd(calls) && (owner == null || (owner != Thread.currentThread() && owner.isAlive()));
+    return isOdd(calls)
+        && (owner == null || (ownerId != Thread.currentThread().threadId() && isOwnerAlive()));
   }
 
-  /** Returns the thread that is inside, or that was last. */
-  Thread user() {
-    return user;
+  private boolean isOwnerAlive() {
+    Thread thread = owner.get();
+    return thread != null && thread.isAlive();
+  }
+
+  /** Returns the owner or, if the entry is shared, the thread that is inside; null if none is. */
+  @Nullable Thread user() {
+    return owner == null ? user : owner.get();
   }
 
   /**

@@ -93,9 +93,8 @@ public final class DataPathUser {
 
   private String userBeside(Thread thread) {
     DataPathEntry now = (DataPathEntry) ENTRY.getAcquire(this);
-    return now == null || now.user().equals(thread)
-        ? ""
-        : ", the other is " + Core.nameOf(now.user());
+    Thread user = now == null ? null : now.user();
+    return user == null || user.equals(thread) ? "" : ", the other is " + Core.nameOf(user);
   }
 
   /**
@@ -108,9 +107,13 @@ public final class DataPathUser {
   void awaitEnd(Core closing, long start, long nanos) {
     DataPathEntry now = (DataPathEntry) ENTRY.getAcquire(this);
     if (now != null && !now.awaitEnd(start, nanos)) {
+      Thread user = now.user();
       throw new IllegalStateException(
           "%s cannot be closed: thread %s does not return from a call with its %s"
-              .formatted(closing, Core.nameOf(now.user()), owner.getClass().getSimpleName()));
+              .formatted(
+                  closing,
+                  user == null ? "" : Core.nameOf(user),
+                  owner.getClass().getSimpleName()));
     }
   }
 

@@ -6,7 +6,7 @@ import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 import dev.verbena.cm.FlushedTransfers;
 import dev.verbena.internal.Deadline;
 import dev.verbena.testing.Await;
-import dev.verbena.verbs.ProtectionDomain;
+import java.lang.foreign.MemorySegment;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.JCStressTest;
@@ -18,20 +18,21 @@ import org.openjdk.jcstress.infra.results.I_Result;
 final class OutboxStress {
   private OutboxStress() {}
 
-  /** The failure of a request is why a connection ended, if it preceded the end. */
+  /** The failure of a request of the program is why a connection ended, if it preceded the end. */
   @JCStressTest
   @State
   @Outcome(id = "1", expect = ACCEPTABLE, desc = "The failure was visible.")
   @Outcome(expect = FORBIDDEN, desc = "No request was outstanding, and the failure not visible.")
   public static class SenderAndObserver {
-    private final ProtectionDomain domain = FlushedTransfers.CONTEXT.allocateProtectionDomain();
-    private final Outbox outbox =
-        new Outbox(FlushedTransfers.TRANSFERS, new MessageSlots(domain, 1, 1), 1);
+    private final MessageSlots slots = new MessageSlots(FlushedTransfers.DOMAIN, 2, 1);
+    private final Outbox outbox = new Outbox(FlushedTransfers.TRANSFERS, slots, 2);
+    private final MemorySegment message = MemorySegment.ofArray(new byte[1]);
     private volatile boolean isPosted;
 
     @Actor
     public void send() {
-      outbox.writeNothing();
+      outbox.send(message);
+      outbox.writeNothing(); // A request of the library, which does not count.
       isPosted = true;
       try {
         boolean _ = outbox.awaitAll(Deadline.NEVER);
@@ -50,7 +51,7 @@ final class OutboxStress {
 
     @Arbiter
     public void close(I_Result result) {
-      domain.close();
+      slots.region().close();
     }
   }
 }
