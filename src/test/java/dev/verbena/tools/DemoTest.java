@@ -53,4 +53,12 @@ class DemoTest {
     assertTrue(run.out().contains("sent_pkts +"), run.out());
     assertTrue(run.out().contains("It works."), run.out());
   }
+
+  /** In place of software devices, which were not asked for. */
+  @Test
+  void aDeviceThatIsNamedIsNotReplaced() {
+    assumeTrue(Verbena.unsupportedReason().isPresent(), "this machine has an RDMA device");
+    assertEquals(3, Run.of("demo", "-d", "nope").status());
+    assertEquals(3, Run.of("demo", "--peer-dev", "nope").status());
+  }
 }

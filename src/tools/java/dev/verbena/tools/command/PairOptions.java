@@ -18,7 +18,7 @@ public final class PairOptions {
   private String peerName;
 
   public boolean isNamed() {
-    return name != null;
+    return name != null || peerName != null;
   }
 
   public Device device() {
