@@ -3,6 +3,8 @@ package dev.verbena.aeron;
 import dev.verbena.VerbsException;
 import dev.verbena.address.GlobalRoutingHeader;
 import dev.verbena.address.QueuePairAddress;
+import dev.verbena.util.ReceiveRing;
+import dev.verbena.util.SendRing;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionFlag;
 import dev.verbena.values.QueuePairCapacity;
@@ -11,14 +13,14 @@ import dev.verbena.verbs.AddressHandle;
 import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairSetup;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
+import dev.verbena.verbs.SendRequest;
 import java.lang.System.Logger.Level;
 import java.nio.ByteBuffer;
-import java.util.HashSet;
-import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /**
@@ -28,7 +30,6 @@ import java.util.random.RandomGenerator;
 final class DatagramQueue {
   private static final int SENDS = 128;
   private static final int SIGNAL_EACH = 16;
-  private static final int REAP_FROM = SENDS / 2;
   private static final int BATCH = 16;
   private static final int MAX_INLINE = 188;
   private static final int ALIGNMENT = 64;
@@ -37,33 +38,32 @@ final class DatagramQueue {
   private static final int QUEUE_KEYS = Integer.MAX_VALUE;
 
   private final LocalDevice device;
+  private final OpenObjects objects;
+  private final ProtectionDomain domain;
   private final CompletionQueue sendCompletions;
   private final CompletionQueue receiveCompletions;
   private final QueuePair queuePair;
   private final QueuePairSetup setup;
   private final QueuePairAddress address;
-  private final MemoryRegion region;
   private final int maximum;
-  private final Set<AddressHandle> handles = new HashSet<>();
+
+  /** Slots of received messages, then slots of messages that are sent. */
+  private final MemoryRegion region;
 
   private final ByteBuffer memory;
   private final int slotSize;
   private final int receiveSlots;
-  private final SendList sends = new SendList(SENDS, 1);
-  private final SendList inlineSends;
-  private final ByteBuffer[] inlineData;
+
+  private final SendList sends;
+  private final SendRing sendRing;
   private final int maxInline;
-  private final ReceiveList receives;
+  private final ByteBuffer[] inlineData;
+  private final ReceiveRing receiveRing;
   private final Completions sent = new Completions(BATCH);
   private final Completions received = new Completions(BATCH);
 
-  private long posted;
-  private long completed;
-
-  /** The completion of {@link #received} that is handled, and the first slot of the batch. */
+  /** The completion of {@link #received} that is handled. */
   private int current = -1;
-
-  private int firstOfBatch;
 
   private boolean isLeft;
   private volatile String failure;
@@ -79,28 +79,30 @@ final class DatagramQueue {
     this.receiveSlots = receiveSlots;
     this.maximum = device.mtu();
     this.slotSize = Math.ceilDiv(GlobalRoutingHeader.SIZE + maximum, ALIGNMENT) * ALIGNMENT;
-    this.receives = new ReceiveList(receiveSlots, 1);
-    try (Unfinished made = new Unfinished()) {
+    try (OpenObjects made = new OpenObjects()) {
+      domain = made.add(device.context().allocateProtectionDomain());
       sendCompletions = made.add(queue(device, SENDS));
       receiveCompletions = made.add(queue(device, receiveSlots));
-      queuePair = made.add(queuePair());
-      maxInline = Math.min(MAX_INLINE, queuePair.capacity().maxInlineData());
       region =
           made.add(
-              device
-                  .domain()
-                  .allocateMemory(
-                      (long) (receiveSlots + SENDS) * slotSize, AccessFlag.LOCAL_WRITE));
+              domain.allocateMemory(
+                  (long) (receiveSlots + SENDS) * slotSize, AccessFlag.LOCAL_WRITE));
       memory = region.memory().asByteBuffer();
-      inlineSends = new SendList(SENDS, 1, maxInline);
+      queuePair = made.add(queuePair());
+      maxInline = Math.min(MAX_INLINE, queuePair.capacity().maxInlineData());
+      sends = new SendList(SENDS, 1, maxInline);
+      sendRing = new SendRing(queuePair, sends, 0);
       inlineData = new ByteBuffer[maxInline == 0 ? 0 : SENDS];
-      format();
+      for (int i = 0; i < inlineData.length; i++) {
+        inlineData[i] = sends.inlineData(i).asByteBuffer();
+      }
       setup = queuePair.setup().port(device.port()).gid(device.gidIndex());
       setup.queueKey(RandomGenerator.getDefault().nextInt() & QUEUE_KEYS);
       setup.activate();
       address = setup.address();
-      post(0, receiveSlots);
-      made.keep();
+      receiveRing = new ReceiveRing(queuePair, receives());
+      receiveRing.start();
+      objects = made.handOver();
     }
   }
 
@@ -120,35 +122,19 @@ final class DatagramQueue {
   }
 
   private QueuePair queuePair(QueuePairCapacity capacity) {
-    return QueuePair.builder(device.domain(), QueuePairType.UD)
+    return QueuePair.builder(domain, QueuePairType.UD)
         .sendCompletions(sendCompletions)
         .receiveCompletions(receiveCompletions)
         .capacity(capacity)
         .create();
   }
 
-  private void format() {
+  private ReceiveList receives() {
+    ReceiveList receives = new ReceiveList(receiveSlots, 1);
     for (int i = 0; i < receiveSlots; i++) {
       receives.local(i, region, (long) i * slotSize, GlobalRoutingHeader.SIZE + maximum);
-      receives.id(i, i);
     }
-    for (int i = 0; i < SENDS; i++) {
-      sends.sendWithImmediate(i, 0).local(region, sendAt(i), 0);
-      if (maxInline > 0) {
-        inlineSends.sendWithImmediate(i, 0).inline(0);
-        inlineData[i] = inlineSends.inlineData(i).asByteBuffer();
-      }
-      if (i % SIGNAL_EACH == SIGNAL_EACH - 1) {
-        sends.signaled(i);
-        if (maxInline > 0) {
-          inlineSends.signaled(i);
-        }
-      }
-    }
-  }
-
-  private int sendAt(int slot) {
-    return (receiveSlots + slot) * slotSize;
+    return receives;
   }
 
   LocalDevice device() {
@@ -168,20 +154,10 @@ final class DatagramQueue {
     return maximum;
   }
 
-  /** Creates an address handle. Called by the {@link Worker}. */
+  /** Creates an address handle, which is closed with the queue at the latest. */
   AddressHandle handleTo(QueuePairAddress remote) {
     assert Worker.isCurrent();
-    AddressHandle handle = device.domain().createAddressHandle(setup.pathTo(remote));
-    handles.add(handle);
-    return handle;
-  }
-
-  /** Closes an address handle that no request names any more. Called by the {@link Worker}. */
-  void close(AddressHandle handle) {
-    assert Worker.isCurrent();
-    if (handles.remove(handle)) {
-      handle.close();
-    }
+    return domain.createAddressHandle(setup.pathTo(remote));
   }
 
   /** Returns why the queue cannot be used any more; null if it can. */
@@ -210,51 +186,58 @@ final class DatagramQueue {
    * @return false if the send queue is full, or the queue failed
    */
   boolean send(ByteBuffer data, AddressHandle handle, Offer to) {
-    if (posted - completed >= REAP_FROM) {
-      reap();
-    }
-    if (posted - completed == SENDS || failure != null) {
+    if (failure != null) {
       return false;
     }
-    int slot = (int) (posted & (SENDS - 1));
-    int length = data.remaining();
-    SendList list;
-    if (length <= maxInline) {
-      list = inlineSends;
-      inlineData[slot].put(0, data, data.position(), length);
-      list.inlineLength(slot, length);
-    } else {
-      list = sends;
-      int at = sendAt(slot);
-      memory.put(at, data, data.position(), length);
-      list.local(slot, region, at, length);
-    }
-    list.to(slot, handle, to.address().number(), to.address().queueKey());
-    list.immediate(slot, to.cookie());
     try {
-      int count = queuePair.post(list, slot, 1);
-      posted += count;
-      return count == 1;
+      int slot = nextSlot();
+      if (slot < 0) {
+        return false;
+      }
+      int length = data.remaining();
+      SendRequest request = sends.sendWithImmediate(slot, to.cookie());
+      if (length <= maxInline) {
+        inlineData[slot].put(0, data, data.position(), length);
+        request.inline(length);
+      } else {
+        int at = (receiveSlots + slot) * slotSize;
+        memory.put(at, data, data.position(), length);
+        request.local(region, at, length);
+      }
+      request.to(handle, to.address().number(), to.address().queueKey());
+      if (slot % SIGNAL_EACH == 0) {
+        request.signaled();
+      }
+      int _ = sendRing.post();
+      return true;
     } catch (RuntimeException e) { // Whatever it is, UDP is the remedy.
       fail("a post failed: " + e);
       return false;
     }
   }
 
-  private void reap() {
-    try {
-      while (sendCompletions.poll(sent) > 0) {
-        for (int i = 0; i < sent.count(); i++) {
-          if (!sent.isSuccess(i)) {
-            fail(sent.describe(i));
-            return;
-          }
-          completed += SIGNAL_EACH;
-        }
+  /** Returns a slot whose message has been sent; -1 if there is none, or the queue failed. */
+  private int nextSlot() {
+    int slot = sendRing.next();
+    while (slot < 0 && sendCompletions.poll(sent) > 0) {
+      if (!areGood(sent)) {
+        return slot;
       }
-    } catch (RuntimeException e) {
-      fail("a poll failed: " + e);
+      int _ = sendRing.completed(sent);
+      slot = sendRing.next();
     }
+    return slot;
+  }
+
+  /** Returns whether all requests of a batch succeeded; if not, the queue has failed. */
+  private boolean areGood(Completions batch) {
+    for (int i = 0; i < batch.count(); i++) {
+      if (!batch.isSuccess(i)) {
+        fail(batch.describe(i));
+        return false;
+      }
+    }
+    return true;
   }
 
   // Receiving
@@ -277,37 +260,12 @@ final class DatagramQueue {
 
   private boolean poll() {
     try {
-      int handled = received.count();
-      if (handled > 0) {
-        post(firstOfBatch, handled);
-        firstOfBatch = (firstOfBatch + handled) % receiveSlots;
-      }
+      int _ = receiveRing.handle(received, (_, _, _) -> true); // The batch before.
       current = 0;
-      if (receiveCompletions.poll(received) == 0) {
-        return false;
-      }
-      for (int i = 0; i < received.count(); i++) {
-        if (!received.isSuccess(i)) {
-          fail(received.describe(i));
-          return false;
-        }
-      }
-      return true;
+      return receiveCompletions.poll(received) > 0 && areGood(received);
     } catch (RuntimeException e) {
       fail("a poll failed: " + e);
       return false;
-    }
-  }
-
-  /** Posts receive requests of consecutive slots, which may go on at the first slot. */
-  private void post(int first, int count) {
-    int beforeEnd = Math.min(count, receiveSlots - first);
-    int done = queuePair.post(receives, first, beforeEnd);
-    if (done == beforeEnd && beforeEnd < count) {
-      done += queuePair.post(receives, 0, count - beforeEnd);
-    }
-    if (done < count) {
-      throw new IllegalStateException("the receive queue of " + queuePair + " is full");
     }
   }
 
@@ -346,13 +304,8 @@ final class DatagramQueue {
   void close() {
     assert Worker.isCurrent();
     fail("closed");
-    try (Unfinished all = new Unfinished()) {
-      all.add(sendCompletions);
-      all.add(receiveCompletions);
-      all.add(region);
-      handles.forEach(all::add);
-      all.add(queuePair);
-      handles.clear();
+    try {
+      objects.close();
     } finally {
       device.release(this);
     }

@@ -5,6 +5,7 @@ import dev.verbena.attributes.PortState;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.Port;
+import java.lang.System.Logger.Level;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -12,6 +13,7 @@ import java.net.SocketException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.function.Supplier;
 
@@ -44,10 +46,15 @@ final class Devices {
 
   /** Lists the devices, which takes a second the first time, so that no socket waits for it. */
   static void prepare() {
+    List<Device> _ = list();
+  }
+
+  private static List<Device> list() {
     try {
-      List<Device> _ = source.get();
-    } catch (RuntimeException | LinkageError e) {
-      Log.once(System.Logger.Level.INFO, "all channels stay on UDP: " + e.getMessage());
+      return source.get();
+    } catch (RuntimeException | LinkageError e) { // Without libibverbs, for example.
+      Log.once(Level.INFO, "all channels stay on UDP: " + e.getMessage());
+      return List.of();
     }
   }
 
@@ -56,7 +63,7 @@ final class Devices {
    *
    * @throws NoDeviceException if no device can be used
    */
-  static LocalDevice of(InetAddress ip) throws NoDeviceException {
+  static LocalDevice of(InetAddress ip) {
     OPEN.values().removeIf(LocalDevice::isLost);
     LocalDevice open = OPEN.get(ip);
     if (open != null) {
@@ -77,25 +84,17 @@ final class Devices {
     }
   }
 
-  /**
-   * Throws an exception if no device has an address. Waits for the worker.
-   *
-   * @throws NoDeviceException if no device can be used
-   */
-  static void require(InetAddress ip) throws NoDeviceException {
-    NoDeviceException failure =
-        Worker.call(
-            () -> {
-              try {
-                LocalDevice _ = of(ip);
-                return null;
-              } catch (NoDeviceException e) {
-                return e;
-              }
-            });
-    if (failure != null) {
-      throw new NoDeviceException(ip.getHostAddress() + ": " + failure.getMessage(), failure);
-    }
+  /** Returns why no device can be used for an address; empty if one can. Waits for the worker. */
+  static Optional<String> obstacle(InetAddress ip) {
+    return Worker.call(
+        () -> {
+          try {
+            LocalDevice _ = of(ip);
+            return Optional.empty();
+          } catch (NoDeviceException e) {
+            return Optional.of(ip.getHostAddress() + ": " + e.getMessage());
+          }
+        });
   }
 
   /** Returns the smallest MTU of the active ports of this host; empty without such ports. */
@@ -104,42 +103,35 @@ final class Devices {
   }
 
   private static OptionalInt findSmallestMtu() {
-    try {
-      int smallest = Integer.MAX_VALUE;
-      for (Device device : source.get()) {
-        try (Context context = device.open()) {
-          for (Port port : context.ports()) {
-            PortAttributes attributes = port.attributes();
-            if (attributes.state() == PortState.ACTIVE) {
-              smallest = Math.min(smallest, attributes.activeMtu().bytes());
-            }
+    int smallest = Integer.MAX_VALUE;
+    for (Device device : list()) {
+      try (Context context = device.open()) {
+        for (Port port : context.ports()) {
+          PortAttributes attributes = port.attributes();
+          if (attributes.state() == PortState.ACTIVE) {
+            smallest = Math.min(smallest, attributes.activeMtu().bytes());
           }
         }
+      } catch (RuntimeException e) {
+        Log.once(Level.INFO, "the MTU of " + device.name() + " is not known: " + e.getMessage());
       }
-      return smallest == Integer.MAX_VALUE ? OptionalInt.empty() : OptionalInt.of(smallest);
-    } catch (RuntimeException | LinkageError e) {
-      Log.once(System.Logger.Level.INFO, "all channels stay on UDP: " + e.getMessage());
-      return OptionalInt.empty();
     }
+    return smallest == Integer.MAX_VALUE ? OptionalInt.empty() : OptionalInt.of(smallest);
   }
 
-  private static LocalDevice find(InetAddress ip) throws NoDeviceException {
+  private static LocalDevice find(InetAddress ip) {
     String obstacle = "no RDMA device has this address";
-    try {
-      for (Device device : source.get()) {
-        try {
-          LocalDevice found = LocalDevice.open(device, ip);
-          if (found != null) {
-            return found;
-          }
-        } catch (NoDeviceException | RuntimeException e) { // Another one may have the address.
-          obstacle = device.name() + ": " + e.getMessage();
+    for (Device device : list()) {
+      try {
+        LocalDevice found = LocalDevice.open(device, ip);
+        if (found != null) {
+          return found;
         }
+      } catch (RuntimeException e) { // Another one may have the address.
+        obstacle = device.name() + ": " + e.getMessage();
       }
-    } catch (RuntimeException | LinkageError e) { // Without libibverbs, for example.
-      throw new NoDeviceException(e.getMessage(), e);
     }
-    throw new NoDeviceException(obstacle, null);
+    throw new NoDeviceException(obstacle);
   }
 
   /**
@@ -147,7 +139,7 @@ final class Devices {
    *
    * @throws NoDeviceException if it has no route
    */
-  static InetAddress localToward(InetSocketAddress peer) throws NoDeviceException {
+  static InetAddress localToward(InetSocketAddress peer) {
     try (DatagramSocket socket = new DatagramSocket()) {
       socket.connect(peer);
       return socket.getLocalAddress();

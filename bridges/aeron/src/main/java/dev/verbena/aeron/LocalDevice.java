@@ -12,7 +12,6 @@ import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.Port;
-import dev.verbena.verbs.ProtectionDomain;
 import java.net.InetAddress;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,19 +23,16 @@ import java.util.concurrent.ConcurrentHashMap;
 final class LocalDevice {
   private final InetAddress ip;
   private final Context context;
-  private final ProtectionDomain domain;
   private final AsyncEvents.Listening listening;
   private final int port;
   private final int gidIndex;
   private final int mtu;
   private final Set<DatagramQueue> queues = ConcurrentHashMap.newKeySet();
   private volatile boolean lost;
-  private boolean isClosed;
 
-  private LocalDevice(InetAddress ip, Context context, ProtectionDomain domain, GidEntry entry) {
+  private LocalDevice(InetAddress ip, Context context, GidEntry entry) {
     this.ip = ip;
     this.context = context;
-    this.domain = domain;
     this.port = entry.port();
     this.gidIndex = entry.index();
     this.mtu = context.port(port).attributes().activeMtu().bytes();
@@ -49,22 +45,24 @@ final class LocalDevice {
    * @return null if it does not
    * @throws NoDeviceException if it has the address, and cannot be used
    */
-  static LocalDevice open(Device device, InetAddress ip) throws NoDeviceException {
+  static LocalDevice open(Device device, InetAddress ip) {
     assert Worker.isCurrent();
-    try (Unfinished made = new Unfinished()) {
-      Context context = made.add(device.open());
+    LocalDevice found = null;
+    Context context = device.open();
+    try {
       GidEntry entry = entry(context, Gid.of(ip));
-      if (entry == null) {
-        return null;
+      if (entry != null) {
+        found = new LocalDevice(ip, context, entry);
       }
-      ProtectionDomain domain = made.add(context.allocateProtectionDomain());
-      LocalDevice found = new LocalDevice(ip, context, domain, entry);
-      made.keep();
       return found;
+    } finally {
+      if (found == null) {
+        context.close();
+      }
     }
   }
 
-  private static GidEntry entry(Context context, Gid gid) throws NoDeviceException {
+  private static GidEntry entry(Context context, Gid gid) {
     Port unusable = null;
     for (Port port : context.ports()) {
       for (GidEntry entry : port.gidTable()) {
@@ -76,8 +74,7 @@ final class LocalDevice {
       }
     }
     if (unusable != null) {
-      throw new NoDeviceException(
-          unusable + " is not active, not on Ethernet, or has RoCE v1", null);
+      throw new NoDeviceException(unusable + " is not active, not on Ethernet, or has RoCE v1");
     }
     return null;
   }
@@ -130,22 +127,14 @@ final class LocalDevice {
   }
 
   private void closeIfUnused() {
-    if (lost && queues.isEmpty() && !isClosed) {
-      isClosed = true;
+    if (lost && queues.isEmpty() && context.isOpen()) {
       listening.close();
-      try (Unfinished all = new Unfinished()) {
-        all.add(context);
-        all.add(domain);
-      }
+      context.close();
     }
   }
 
   Context context() {
     return context;
-  }
-
-  ProtectionDomain domain() {
-    return domain;
   }
 
   int port() {

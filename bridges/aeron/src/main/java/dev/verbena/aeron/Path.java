@@ -1,6 +1,10 @@
 package dev.verbena.aeron;
 
 import dev.verbena.verbs.AddressHandle;
+import io.aeron.protocol.HeaderFlyweight;
+import io.aeron.protocol.SetupFlyweight;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -27,27 +31,27 @@ final class Path {
     UDP
   }
 
-  /** What the worker was asked for. */
-  static final class Preparation {
-    volatile AddressHandle handle;
-    volatile String failure;
-  }
-
-  private static final int TYPE_AT = 6;
-  private static final int SETUP = 5;
+  /** Where a SETUP frame has its MTU, which Aeron does not publish. */
   private static final int MTU_AT = 32;
-  private static final int LAST_OF_DATA = 1;
+
+  private static final VarHandle SHORT =
+      MethodHandles.byteBufferViewVarHandle(short[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final VarHandle INT =
+      MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
   final InetSocketAddress peer;
   final Rules.Rule rule;
   final long created;
 
   State state;
-  Queues.Request request;
-  DatagramQueue queue;
+
+  /** What the worker was asked for, from {@link State#QUEUE} and {@link State#HANDLE} on. */
+  Pending<DatagramQueue> queue;
+
+  Pending<AddressHandle> handle;
+
+  /** What the last WELCOME offered; null before the first one. */
   Offer offer;
-  Preparation preparation;
-  AddressHandle handle;
 
   /** Random, for the peer to repeat: of HELLO, and of PROBE. */
   long nonce;
@@ -80,33 +84,47 @@ final class Path {
     this.peer = peer;
     this.rule = rule;
     this.state = rule == Rules.Rule.UDP ? State.UDP : State.QUEUE;
-    this.nextStep = rule == Rules.Rule.UDP ? now + Long.MAX_VALUE / 2 : now;
+    this.nextStep = now;
     this.created = now;
     this.lastUse = now;
   }
 
+  /** Returns the queue; null in {@link State#QUEUE}, and perhaps in {@link State#UDP}. */
+  DatagramQueue queue() {
+    return queue == null ? null : queue.result();
+  }
+
+  /** Sends a frame by RDMA; false if the queue is full, or failed. */
+  boolean send(ByteBuffer frame) {
+    return queue.result().send(frame, handle.result(), offer);
+  }
+
+  /** Returns the longest frame that the path carries, once it has an offer. */
+  int maximum() {
+    return Math.min(offer.maximum(), queue.result().maximum());
+  }
+
   /** Returns whether a frame has been given that announces an MTU, which is remembered. */
   boolean noteMtu(ByteBuffer frame) {
-    int at = frame.position();
-    if (frame.remaining() < MTU_AT + Integer.BYTES || type(frame) != SETUP) {
-      return false;
+    boolean isSetup =
+        frame.remaining() >= SetupFlyweight.HEADER_LENGTH
+            && type(frame) == HeaderFlyweight.HDR_TYPE_SETUP;
+    if (isSetup) {
+      int at = frame.position() + MTU_AT;
+      streamMtu = Math.max(streamMtu, (int) INT.get(frame, at));
     }
-    int mtu = frame.getInt(at + MTU_AT);
-    if (frame.order() == ByteOrder.BIG_ENDIAN) {
-      mtu = Integer.reverseBytes(mtu);
-    }
-    streamMtu = Math.max(streamMtu, mtu);
-    return true;
+    return isSetup;
   }
 
   /** Returns whether a frame is of a stream, and not one that controls it. */
   static boolean isData(ByteBuffer frame) {
-    return frame.remaining() > TYPE_AT + 1 && type(frame) <= LAST_OF_DATA;
+    return frame.remaining() >= HeaderFlyweight.MIN_HEADER_LENGTH
+        && type(frame) <= HeaderFlyweight.HDR_TYPE_DATA;
   }
 
   private static int type(ByteBuffer frame) {
-    int at = frame.position() + TYPE_AT;
-    return Byte.toUnsignedInt(frame.get(at)) | Byte.toUnsignedInt(frame.get(at + 1)) << Byte.SIZE;
+    int at = frame.position() + HeaderFlyweight.TYPE_FIELD_OFFSET;
+    return Short.toUnsignedInt((short) SHORT.get(frame, at));
   }
 
   @Override

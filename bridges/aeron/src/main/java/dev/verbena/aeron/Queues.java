@@ -1,11 +1,15 @@
 package dev.verbena.aeron;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.channels.DatagramChannel;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 
 /**
  * The queues of a socket: one for each local device from which its peers are reached, so one unless
@@ -17,7 +21,14 @@ final class Queues {
 
   private static final DatagramQueue[] NONE = {};
 
+  private final DatagramChannel socket;
   private final int receiveSlots;
+
+  /** What a socket with an address of its own has asked for, and the address. */
+  private Pending<DatagramQueue> own;
+
+  private InetAddress ownAddress;
+
   private final AtomicInteger pending = new AtomicInteger();
 
   /** Of the worker. */
@@ -27,17 +38,9 @@ final class Queues {
 
   private volatile DatagramQueue[] all = NONE;
 
-  Queues(int receiveSlots) {
+  Queues(DatagramChannel socket, int receiveSlots) {
+    this.socket = socket;
     this.receiveSlots = receiveSlots;
-  }
-
-  /** What the worker was asked for. */
-  static final class Request {
-    /** The queue; null until there is one. */
-    volatile DatagramQueue queue;
-
-    /** Why there is none; null otherwise. */
-    volatile String refusal;
   }
 
   /** Returns the queues that can be used. */
@@ -45,55 +48,66 @@ final class Queues {
     return all;
   }
 
-  /**
-   * Asks for the queue toward a peer.
-   *
-   * @param local the address that the socket is bound to, or the wildcard address
-   */
-  Request request(InetAddress local, InetSocketAddress peer) {
-    Request request = new Request();
+  /** Asks for the queue toward a peer, if that was not done before. */
+  Pending<DatagramQueue> request(InetSocketAddress peer) {
+    InetAddress local = localAddress();
+    if (local.isAnyLocalAddress()) {
+      return ask(() -> Devices.localToward(peer));
+    }
+    boolean isOver =
+        own == null
+            || !local.equals(ownAddress)
+            || own.failure() != null
+            || (own.result() != null && own.result().failure() != null);
+    if (isOver) {
+      own = ask(() -> local);
+      ownAddress = local;
+    }
+    return own;
+  }
+
+  private InetAddress localAddress() {
+    try {
+      return ((InetSocketAddress) socket.getLocalAddress()).getAddress();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private Pending<DatagramQueue> ask(Supplier<InetAddress> local) {
     if (pending.incrementAndGet() > MAX_PENDING) {
       pending.decrementAndGet();
-      request.refusal = "too many peers at once";
-      return request;
+      Pending<DatagramQueue> refused = new Pending<>();
+      refused.fail("too many peers at once");
+      return refused;
     }
-    Worker.run(
+    return Worker.ask(
         () -> {
           try {
-            InetAddress from = local.isAnyLocalAddress() ? Devices.localToward(peer) : local;
-            fulfil(request, from);
-          } catch (NoDeviceException e) {
-            request.refusal = e.getMessage();
+            return of(local.get());
           } finally {
-            if (request.queue == null && request.refusal == null) { // An error, as of memory.
-              request.refusal = "the device could not be used";
-            }
             pending.decrementAndGet();
           }
         });
-    return request;
   }
 
-  private void fulfil(Request request, InetAddress from) throws NoDeviceException {
+  private DatagramQueue of(InetAddress local) {
     if (closed) {
-      request.refusal = "the channel is closed";
-      return;
+      throw new NoDeviceException("the channel is closed");
     }
     try {
-      LocalDevice device = Devices.of(from);
+      LocalDevice device = Devices.of(local);
       DatagramQueue queue = byDevice.get(device);
       if (queue == null) {
         queue = device.createQueue(receiveSlots);
         byDevice.put(device, queue);
         publish();
       }
-      request.queue = queue;
-    } catch (NoDeviceException e) {
-      Log.once(Level.INFO, from.getHostAddress() + " stays on UDP: " + e.getMessage());
-      throw e;
+      return queue;
     } catch (RuntimeException e) {
-      request.refusal = e.toString();
-      Log.once(Level.WARNING, from.getHostAddress() + " stays on UDP: " + e);
+      Level level = e instanceof NoDeviceException ? Level.INFO : Level.WARNING;
+      Log.once(level, local.getHostAddress() + " stays on UDP: " + e.getMessage());
+      throw e;
     }
   }
 
@@ -120,8 +134,8 @@ final class Queues {
         () -> {
           closed = true;
           DatagramQueue[] open = all;
-          all = NONE;
           byDevice.clear();
+          publish();
           for (DatagramQueue queue : open) {
             queue.close();
           }

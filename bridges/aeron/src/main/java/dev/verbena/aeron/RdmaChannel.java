@@ -51,13 +51,13 @@ final class RdmaChannel extends DatagramChannel {
 
   private long lastSocketPoll;
 
-  RdmaChannel(DatagramChannel socket, Side side, int receiveSlots) throws IOException {
+  RdmaChannel(DatagramChannel socket, Side side) throws IOException {
     super(socket.provider());
     this.socket = socket;
     this.side = side;
     this.counters = side.counters();
-    this.queues = new Queues(receiveSlots);
-    this.rendezvous = new Rendezvous(socket, queues, counters, side.rules(), side.random());
+    this.queues = new Queues(socket, side.receiveSlots());
+    this.rendezvous = new Rendezvous(socket, queues, side);
     this.connected = (InetSocketAddress) socket.getRemoteAddress();
   }
 
@@ -84,11 +84,8 @@ final class RdmaChannel extends DatagramChannel {
     if (!isOpen()) {
       return BY_UDP; // The socket says that it is closed.
     }
-    long now = side.now();
+    long now = side.clock().nanoTime();
     Path path = rendezvous.pathTo(to, now);
-    if (path == null && side.rules().of(to) == Rules.Rule.RDMA_ONLY) {
-      return skip(frame);
-    }
     if (path != null) {
       if (now - path.nextStep >= 0) {
         rendezvous.step(path, now);
@@ -96,40 +93,35 @@ final class RdmaChannel extends DatagramChannel {
       path.lastUse = now;
       if (rendezvous.admits(path, frame)) {
         int length = frame.remaining();
-        if (path.queue.send(frame, path.handle, path.offer)) {
+        if (path.send(frame)) {
           frame.position(frame.limit());
           counters.sentByRdma.incrementRelease();
           return length;
         }
-        if (path.queue.failure() == null) {
+        if (path.queue().failure() == null) {
           return 0; // Aeron sends the frame again.
         }
-        rendezvous.onFailure(path.queue, now);
+        rendezvous.onFailure(path.queue(), now);
       }
-      if (path.rule == Rules.Rule.RDMA_ONLY) {
-        return drop(path, frame, now);
-      }
+    }
+    if ((path == null ? side.rules().of(to) : path.rule) == Rules.Rule.RDMA_ONLY) {
+      return drop(path, frame, now);
     }
     counters.sentByUdp.incrementRelease();
     return BY_UDP;
   }
 
-  private int skip(ByteBuffer frame) {
+  private int drop(Path path, ByteBuffer frame, long now) {
+    if (path != null && !path.isReported && now - path.created > REPORT_AFTER_NS) {
+      path.isReported = true;
+      String reason = path.peer + " has the rule rdma-only and is not reached: " + path.obstacle;
+      AeronEvent event = new AeronEvent(reason, AeronException.Category.WARN);
+      side.context().countedErrorHandler().onError(event);
+    }
     int length = frame.remaining();
     frame.position(frame.limit());
     counters.dropped.incrementRelease();
     return length;
-  }
-
-  private int drop(Path path, ByteBuffer frame, long now) {
-    if (!path.isReported && now - path.created > REPORT_AFTER_NS) {
-      path.isReported = true;
-      side.report(
-          new AeronEvent(
-              path.peer + " has the rule rdma-only and is not reached: " + path.obstacle,
-              AeronException.Category.WARN));
-    }
-    return skip(frame);
   }
 
   // Receiving
@@ -148,7 +140,7 @@ final class RdmaChannel extends DatagramChannel {
 
   @Override
   public SocketAddress receive(ByteBuffer target) throws IOException {
-    long now = side.now();
+    long now = side.clock().nanoTime();
     rendezvous.tick(now);
     boolean isSocketDue =
         ++polls >= (hasSocketMore ? POLLS_OF_BOTH : POLLS_OF_RDMA)
@@ -232,14 +224,14 @@ final class RdmaChannel extends DatagramChannel {
   public DatagramChannel disconnect() throws IOException {
     socket.disconnect();
     connected = null;
-    rendezvous.forget(side.now());
+    rendezvous.forget(side.clock().nanoTime());
     return this;
   }
 
   @Override
   protected void implCloseSelectableChannel() throws IOException {
     try {
-      rendezvous.close();
+      rendezvous.close(side.clock().nanoTime());
     } finally {
       queues.close();
       socket.close();

@@ -4,6 +4,7 @@ import io.aeron.driver.DataPacketDispatcher;
 import io.aeron.driver.media.ReceiveChannelEndpoint;
 import io.aeron.driver.media.ReceiveDestinationTransport;
 import io.aeron.driver.media.UdpChannel;
+import io.aeron.driver.status.SystemCounterDescriptor;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -30,7 +31,8 @@ final class RdmaReceiveChannelEndpoint extends ReceiveChannelEndpoint {
       Side side) {
     super(udpChannel, dispatcher, statusIndicator, side.context());
     this.side = side;
-    this.dispatcher = side.dispatcher();
+    AtomicCounter bytes = context.systemCounters().get(SystemCounterDescriptor.BYTES_RECEIVED);
+    this.dispatcher = new FrameDispatcher(bytes);
   }
 
   @Override
@@ -40,8 +42,7 @@ final class RdmaReceiveChannelEndpoint extends ReceiveChannelEndpoint {
     }
     super.openDatagramChannel(statusIndicator);
     if (!udpChannel.isMulticast()) {
-      side.requireDevice(sendDatagramChannel, null);
-      channel = side.wrap(sendDatagramChannel, side.receiveSlots());
+      channel = side.open(sendDatagramChannel, null);
       sendDatagramChannel = channel;
     }
   }

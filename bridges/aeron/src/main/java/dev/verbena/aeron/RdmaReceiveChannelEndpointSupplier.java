@@ -13,6 +13,9 @@ import org.agrona.concurrent.status.AtomicCounter;
  * together with {@link RdmaSendChannelEndpointSupplier}. Each driver has suppliers of its own.
  */
 public final class RdmaReceiveChannelEndpointSupplier implements ReceiveChannelEndpointSupplier {
+  /** A window of 128 KiB is so many messages of 256 bytes, or fewer. */
+  private static final int RECEIVE_SLOTS = 512;
+
   private final boolean isPossible = Polling.prepare();
   private final Rules rules = Rules.configured();
   private Side side;
@@ -37,7 +40,7 @@ public final class RdmaReceiveChannelEndpointSupplier implements ReceiveChannelE
       return new ReceiveChannelEndpoint(udpChannel, dispatcher, statusIndicator, context);
     }
     if (side == null || side.context() != context) {
-      side = Side.ofReceiver(context, rules);
+      side = Side.of(context, context.receiverCachedNanoClock(), "receiver", rules, RECEIVE_SLOTS);
     }
     return new RdmaReceiveChannelEndpoint(udpChannel, dispatcher, statusIndicator, side);
   }

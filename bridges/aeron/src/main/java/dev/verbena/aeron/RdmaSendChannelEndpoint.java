@@ -8,9 +8,6 @@ import org.agrona.concurrent.status.AtomicCounter;
 
 /** The socket of publications: it sends streams, and receives status messages and NAKs. */
 final class RdmaSendChannelEndpoint extends SendChannelEndpoint {
-  /** What a receiver sends: a message in 200 ms, or some after a loss. */
-  private static final int RECEIVE_SLOTS = 64;
-
   private final Side side;
   private RdmaChannel channel;
 
@@ -26,8 +23,7 @@ final class RdmaSendChannelEndpoint extends SendChannelEndpoint {
     }
     super.openDatagramChannel(statusIndicator);
     if (!udpChannel.isMulticast()) {
-      side.requireDevice(sendDatagramChannel, connectAddress);
-      channel = side.wrap(sendDatagramChannel, RECEIVE_SLOTS);
+      channel = side.open(sendDatagramChannel, connectAddress);
       sendDatagramChannel = channel;
     }
   }

@@ -12,6 +12,9 @@ import org.agrona.concurrent.status.AtomicCounter;
  * with {@link RdmaReceiveChannelEndpointSupplier}. Each driver has suppliers of its own.
  */
 public final class RdmaSendChannelEndpointSupplier implements SendChannelEndpointSupplier {
+  /** What a receiver sends: a message in 200 ms, or some after a loss. */
+  private static final int RECEIVE_SLOTS = 64;
+
   private final boolean isPossible = Polling.prepare();
   private final Rules rules = Rules.configured();
   private Side side;
@@ -33,7 +36,7 @@ public final class RdmaSendChannelEndpointSupplier implements SendChannelEndpoin
       return new SendChannelEndpoint(udpChannel, statusIndicator, context);
     }
     if (side == null || side.context() != context) {
-      side = Side.ofSender(context, rules);
+      side = Side.of(context, context.senderCachedNanoClock(), "sender", rules, RECEIVE_SLOTS);
     }
     return new RdmaSendChannelEndpoint(udpChannel, statusIndicator, side);
   }

@@ -1,8 +1,13 @@
 package dev.verbena.aeron;
 
 import dev.verbena.address.QueuePairAddress;
+import java.io.IOException;
+import java.lang.System.Logger.Level;
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.AlreadyConnectedException;
+import java.nio.channels.DatagramChannel;
 
 /**
  * A frame of the rendezvous: a header of Aeron with a type that Aeron does not use, and all fields
@@ -65,18 +70,29 @@ final class RendezvousFrame {
     return this;
   }
 
-  void number(int queuePairNumber) {
+  RendezvousFrame number(int queuePairNumber) {
     bytes.putInt(NUMBER_AT, queuePairNumber);
+    return this;
   }
 
-  void offer(int cookie, int maximum, QueuePairAddress address) {
+  RendezvousFrame offer(int cookie, int maximum, QueuePairAddress address) {
     bytes.putInt(COOKIE_AT, cookie).putInt(MAXIMUM_AT, maximum);
     bytes.put(ADDRESS_AT, address.toBytes());
+    return this;
   }
 
   /** Returns the frame, to be sent. */
   ByteBuffer bytes() {
     return bytes.clear();
+  }
+
+  /** Sends the frame by UDP, which may lose what it is given. */
+  void send(DatagramChannel socket, InetSocketAddress to) {
+    try {
+      socket.send(bytes(), to);
+    } catch (IOException | AlreadyConnectedException e) {
+      Log.LOGGER.log(Level.DEBUG, () -> kind() + " was not sent to " + to, e);
+    }
   }
 
   /** Returns whether a received frame has the type of the rendezvous, whatever else is in it. */

@@ -151,6 +151,21 @@ record Rules(List<Line> lines) {
     }
   }
 
+  /**
+   * Throws an exception if the rule of an address is rdma-only, and no device has the local one.
+   *
+   * @param local the address of the socket, or the wildcard address, for which nothing is known
+   */
+  void requireDevice(InetSocketAddress address, InetAddress local) {
+    if (of(address) == Rule.RDMA_ONLY && !local.isAnyLocalAddress()) {
+      Devices.obstacle(local)
+          .ifPresent(
+              obstacle -> {
+                throw new AeronException("the rule is rdma-only: " + obstacle);
+              });
+    }
+  }
+
   /** Returns the rule of an address. */
   Rule of(InetSocketAddress address) {
     for (Line line : lines) {

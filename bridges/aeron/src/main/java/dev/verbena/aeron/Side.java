@@ -1,15 +1,12 @@
 package dev.verbena.aeron;
 
 import io.aeron.driver.MediaDriver;
-import io.aeron.driver.status.SystemCounterDescriptor;
-import io.aeron.exceptions.AeronException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.DatagramChannel;
 import java.security.SecureRandom;
 import java.util.random.RandomGenerator;
-import org.agrona.ErrorHandler;
 import org.agrona.concurrent.CachedNanoClock;
 
 /**
@@ -17,77 +14,47 @@ import org.agrona.concurrent.CachedNanoClock;
  *
  * @param context the context of the driver
  * @param clock the time of the sender's or the receiver's duty cycle
+ * @param receiveSlots how many messages may arrive before a socket is polled
  */
 record Side(
     MediaDriver.Context context,
     CachedNanoClock clock,
     TransportCounters counters,
     Rules rules,
+    int receiveSlots,
     RandomGenerator random) {
-  /** A window of 128 KiB is so many messages of 256 bytes, or fewer. */
-  private static final int RECEIVE_SLOTS = 512;
-
-  static Side ofSender(MediaDriver.Context context, Rules rules) {
-    return of(context, context.senderCachedNanoClock(), rules, "sender");
-  }
-
-  static Side ofReceiver(MediaDriver.Context context, Rules rules) {
-    return of(context, context.receiverCachedNanoClock(), rules, "receiver");
-  }
-
-  private static Side of(
-      MediaDriver.Context context, CachedNanoClock clock, Rules rules, String agent) {
-    return new Side(
-        context,
-        clock,
-        new TransportCounters(context.countersManager(), agent),
-        rules,
-        new SecureRandom());
-  }
-
-  int receiveSlots() {
-    return RECEIVE_SLOTS;
+  static Side of(
+      MediaDriver.Context context,
+      CachedNanoClock clock,
+      String agent,
+      Rules rules,
+      int receiveSlots) {
+    TransportCounters counters = new TransportCounters(context.countersManager(), agent);
+    return new Side(context, clock, counters, rules, receiveSlots, new SecureRandom());
   }
 
   /**
-   * Throws an exception if the rule of a socket is rdma-only, and no device has its address.
+   * Returns the channel of a socket that has been opened: it sends and receives by RDMA, too.
    *
    * @param peer the address that the rules are asked for; null if it is that of the socket
+   * @throws io.aeron.exceptions.AeronException if the rule is rdma-only, and no device has the address of the socket
    */
-  void requireDevice(DatagramChannel socket, InetSocketAddress peer) {
+  RdmaChannel open(DatagramChannel socket, InetSocketAddress peer) {
     try {
       InetSocketAddress local = (InetSocketAddress) socket.getLocalAddress();
-      if (rules.of(peer == null ? local : peer) == Rules.Rule.RDMA_ONLY
-          && !local.getAddress().isAnyLocalAddress()) {
-        Devices.require(local.getAddress());
-      }
-    } catch (NoDeviceException e) {
-      throw new AeronException("the rule is rdma-only: " + e.getMessage(), e);
+      rules.requireDevice(peer == null ? local : peer, local.getAddress());
+      return wrap(socket);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
   /** Returns a channel that sends and receives by RDMA, too. */
-  RdmaChannel wrap(DatagramChannel socket, int receiveSlots) {
+  RdmaChannel wrap(DatagramChannel socket) {
     try {
-      return new RdmaChannel(socket, this, receiveSlots);
+      return new RdmaChannel(socket, this);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-  }
-
-  FrameDispatcher dispatcher() {
-    return new FrameDispatcher(
-        context.systemCounters().get(SystemCounterDescriptor.BYTES_RECEIVED));
-  }
-
-  long now() {
-    return clock.nanoTime();
-  }
-
-  void report(Throwable event) {
-    ErrorHandler handler = context.countedErrorHandler();
-    handler.onError(event);
   }
 }

@@ -8,7 +8,7 @@ final class Source {
   final long nonce;
   final int number;
   final int cookie;
-  final Queues.Request request;
+  final Pending<DatagramQueue> queue;
   long lastHello;
 
   /** The sequence of the last HELLO, and whether it has been answered. */
@@ -19,11 +19,11 @@ final class Source {
   /** Whether a message of the peer has arrived that names its nonce. */
   boolean isConfirmed;
 
-  Source(InetSocketAddress address, long nonce, int number, int cookie, Queues.Request request) {
+  Source(InetSocketAddress address, long nonce, int number, int cookie, Pending<DatagramQueue> queue) {
     this.address = address;
     this.nonce = nonce;
     this.number = number;
     this.cookie = cookie;
-    this.request = request;
+    this.queue = queue;
   }
 }

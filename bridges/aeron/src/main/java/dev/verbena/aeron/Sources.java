@@ -1,15 +1,16 @@
 package dev.verbena.aeron;
 
 import java.net.InetSocketAddress;
+import java.nio.channels.DatagramChannel;
 import java.util.Arrays;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
 /**
- * The peers whose messages a socket accepts, by their cookies. A cookie is an index of a table and
- * a generation, so that an old one is not taken for that of another peer.
+ * The peers whose messages a socket accepts, by their cookies: the part of the {@link Rendezvous}
+ * of the end that receives. A cookie is an index of a table and a generation, so that an old one is
+ * not taken for that of another peer.
  */
 final class Sources {
   private static final int MAX = 1024;
@@ -22,21 +23,52 @@ final class Sources {
 
   private record Key(InetSocketAddress address, long nonce) {}
 
+  private final DatagramChannel socket;
+  private final Queues queues;
+  private final TransportCounters counters;
+  private final RendezvousFrame in = new RendezvousFrame();
+  private final RendezvousFrame out = new RendezvousFrame();
   private final Source[] table = new Source[MAX];
   private final Map<Key, Source> byNonce = new HashMap<>();
   private int generation = RandomGenerator.getDefault().nextInt();
   private int unconfirmed;
 
-  /** Returns the source of a HELLO; null if it is new. */
-  Source find(InetSocketAddress address, long nonce) {
-    return byNonce.get(new Key(address, nonce));
+  Sources(DatagramChannel socket, Queues queues, TransportCounters counters) {
+    this.socket = socket;
+    this.queues = queues;
+    this.counters = counters;
+  }
+
+  /** Returns whether a HELLO is one of a source. */
+  boolean has(InetSocketAddress address, RendezvousFrame hello) {
+    return byNonce.containsKey(new Key(address, hello.nonce()));
+  }
+
+  /**
+   * Adds the source of a HELLO if necessary, and answers.
+   *
+   * @return false if the HELLO is to be dropped
+   */
+  boolean onHello(RendezvousFrame hello, InetSocketAddress from, long now) {
+    Source source = byNonce.get(new Key(from, hello.nonce()));
+    if (source == null && makeRoomFor(from)) {
+      source = add(from, hello);
+    }
+    if (source == null || source.number != hello.number()) {
+      return false;
+    }
+    source.lastHello = now;
+    source.sequence = hello.sequence();
+    source.isAnswered = false;
+    welcome(source);
+    return true;
   }
 
   /**
    * Returns whether a source of an address may be added. If there are many that are not confirmed,
    * the one that has been silent for the longest time is removed.
    */
-  boolean makeRoomFor(InetSocketAddress address) {
+  private boolean makeRoomFor(InetSocketAddress address) {
     int ofHost = 0;
     int unconfirmedOfHost = 0;
     Source oldest = null;
@@ -44,14 +76,10 @@ final class Sources {
     for (Source source : byNonce.values()) {
       boolean isOfHost = source.address.getAddress().equals(address.getAddress());
       ofHost += isOfHost ? 1 : 0;
-      if (isOfHost && !source.isConfirmed) {
-        unconfirmedOfHost++;
-        if (oldestOfHost == null || source.lastHello - oldestOfHost.lastHello < 0) {
-          oldestOfHost = source;
-        }
-      }
-      if (!source.isConfirmed && (oldest == null || source.lastHello - oldest.lastHello < 0)) {
-        oldest = source;
+      if (!source.isConfirmed) {
+        oldest = older(source, oldest);
+        unconfirmedOfHost += isOfHost ? 1 : 0;
+        oldestOfHost = isOfHost ? older(source, oldestOfHost) : oldestOfHost;
       }
     }
     if (ofHost == MAX_OF_A_HOST) {
@@ -65,54 +93,103 @@ final class Sources {
     return byNonce.size() < MAX;
   }
 
-  Source add(InetSocketAddress address, long nonce, int number, Queues.Request request, long now) {
+  private static Source older(Source source, Source other) {
+    return other == null || source.lastHello - other.lastHello < 0 ? source : other;
+  }
+
+  private Source add(InetSocketAddress address, RendezvousFrame hello) {
     int index = 0;
     while (table[index] != null) {
       index++;
     }
-    Source source = new Source(address, nonce, number, ++generation << INDEX_BITS | index, request);
-    source.lastHello = now;
+    int cookie = ++generation << INDEX_BITS | index;
+    long nonce = hello.nonce();
+    Source source = new Source(address, nonce, hello.number(), cookie, queues.request(address));
     table[index] = source;
     byNonce.put(new Key(address, nonce), source);
     unconfirmed++;
     return source;
   }
 
-  /** Returns the source of a message; null if its cookie or its queue pair is another one. */
-  Source of(int cookie, int number) {
-    Source source = table[cookie & (MAX - 1)];
-    return source != null && source.cookie == cookie && source.number == number ? source : null;
+  /** Answers HELLOs that waited for a queue, and returns whether some wait still. */
+  boolean answer() {
+    boolean isWaiting = false;
+    for (Source source : byNonce.values()) {
+      if (!source.isAnswered) {
+        welcome(source);
+        isWaiting |= !source.isAnswered;
+      }
+    }
+    return isWaiting;
   }
 
-  Collection<Source> all() {
-    return byNonce.values();
+  private void welcome(Source source) {
+    DatagramQueue queue = source.queue.result();
+    if (queue != null && queue.failure() == null) {
+      out.set(RendezvousFrame.Kind.WELCOME, source.nonce, source.sequence);
+      out.offer(source.cookie, queue.maximum(), queue.address()).send(socket, source.address);
+      source.isAnswered = true;
+    }
   }
 
-  boolean hasConfirmed() {
-    return byNonce.size() > unconfirmed;
+  /**
+   * Returns the sender of the current message of a queue; null if the message is not for Aeron: it
+   * is a probe, or of nobody who was welcomed.
+   */
+  InetSocketAddress of(DatagramQueue queue) {
+    Source source = queue.hasCookie() ? sender(queue) : null;
+    boolean isOurs = RendezvousFrame.isType(queue.memory(), queue.offset(), queue.length());
+    if (source != null && !isOurs && source.isConfirmed) {
+      return source.address;
+    }
+    if (source == null || !isOurs || !onProbe(queue, source)) {
+      counters.dropped.incrementRelease();
+    }
+    return null;
   }
 
-  void confirm(Source source) {
+  private Source sender(DatagramQueue queue) {
+    Source source = table[queue.cookie() & (MAX - 1)];
+    boolean isSender =
+        source != null
+            && source.cookie == queue.cookie()
+            && source.number == queue.sourceNumber()
+            && source.queue.result() == queue;
+    return isSender ? source : null;
+  }
+
+  private boolean onProbe(DatagramQueue queue, Source source) {
+    if (!in.read(queue.memory(), queue.offset(), queue.length())
+        || in.kind() != RendezvousFrame.Kind.PROBE) {
+      return false;
+    }
     if (!source.isConfirmed) {
       source.isConfirmed = true;
       unconfirmed--;
     }
+    out.set(RendezvousFrame.Kind.PROBED, in.nonce(), in.sequence()).send(socket, source.address);
+    return true;
+  }
+
+  /** Returns whether messages may come by RDMA. */
+  boolean hasConfirmed() {
+    return byNonce.size() > unconfirmed;
   }
 
   /** Removes sources that are silent, and those of a queue that failed. */
   void expire(long now) {
-    for (int i = 0; i < MAX; i++) {
-      Source source = table[i];
+    for (Source source : table) {
       if (source != null && isOver(source, now - source.lastHello)) {
         remove(source);
       }
     }
   }
 
-  void clear() {
-    Arrays.fill(table, null);
-    byNonce.clear();
-    unconfirmed = 0;
+  private static boolean isOver(Source source, long silentNs) {
+    DatagramQueue queue = source.queue.result();
+    return silentNs > (source.isConfirmed ? FORGET_NS : UNCONFIRMED_NS)
+        || source.queue.failure() != null
+        || (queue != null && queue.failure() != null);
   }
 
   private void remove(Source source) {
@@ -123,10 +200,18 @@ final class Sources {
     }
   }
 
-  private static boolean isOver(Source source, long silentNs) {
-    DatagramQueue queue = source.request.queue;
-    return silentNs > (source.isConfirmed ? FORGET_NS : UNCONFIRMED_NS)
-        || source.request.refusal != null
-        || (queue != null && queue.failure() != null);
+  /** Tells those who send to here that the socket is being closed. */
+  void sayBye() {
+    for (Source source : byNonce.values()) {
+      if (source.isConfirmed) {
+        out.set(RendezvousFrame.Kind.BYE, source.nonce, 0).send(socket, source.address);
+      }
+    }
+  }
+
+  void clear() {
+    Arrays.fill(table, null);
+    byNonce.clear();
+    unconfirmed = 0;
   }
 }

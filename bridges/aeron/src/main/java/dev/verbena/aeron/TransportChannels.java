@@ -33,7 +33,7 @@ final class TransportChannels {
       return false;
     }
     DatagramChannel socket = (DatagramChannel) SEND.get(transport);
-    SEND.set(transport, side.wrap(socket, side.receiveSlots()));
+    SEND.set(transport, side.wrap(socket));
     return true;
   }
 

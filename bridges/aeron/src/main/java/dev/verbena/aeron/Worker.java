@@ -38,10 +38,26 @@ final class Worker {
         () -> {
           try {
             task.run();
-          } catch (RuntimeException | LinkageError e) {
+          } catch (RuntimeException | Error e) {
             Log.LOGGER.log(Level.ERROR, "an RDMA object could not be created or closed", e);
           }
         });
+  }
+
+  /** Runs a task later. Also an error, as of memory, is a failure of what was asked for. */
+  static <T> Pending<T> ask(Supplier<T> task) {
+    Pending<T> pending = new Pending<>();
+    EXECUTOR.execute(
+        () -> {
+          try {
+            pending.complete(task.get());
+          } catch (NoDeviceException e) {
+            pending.fail(e.getMessage());
+          } catch (RuntimeException | Error e) {
+            pending.fail(e.toString());
+          }
+        });
+    return pending;
   }
 
   /** Runs a task now, and returns its result. */

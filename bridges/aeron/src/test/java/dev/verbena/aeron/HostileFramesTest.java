@@ -169,14 +169,7 @@ class HostileFramesTest {
   }
 
   private static DatagramQueue queue() {
-    return Worker.call(
-        () -> {
-          try {
-            return Devices.of(Hosts.address(Hosts.B)).createQueue(16);
-          } catch (NoDeviceException e) {
-            throw new AssertionError(e);
-          }
-        });
+    return Worker.call(() -> Devices.of(Hosts.address(Hosts.B)).createQueue(16));
   }
 
   /** A peer that answers, and whose answers are wrong. */

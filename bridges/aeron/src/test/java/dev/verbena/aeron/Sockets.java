@@ -27,7 +27,7 @@ final class Sockets {
   }
 
   Sockets(String rules) {
-    side = new Side(null, clock, counters, Rules.of(rules), new Random(1));
+    side = new Side(null, clock, counters, Rules.of(rules), 64, new Random(1));
   }
 
   RdmaChannel open(String address) throws IOException {
@@ -38,7 +38,7 @@ final class Sockets {
     DatagramChannel socket = DatagramChannel.open();
     socket.bind(new InetSocketAddress(Hosts.address(address), port));
     socket.configureBlocking(false);
-    return new RdmaChannel(socket, side, 64);
+    return new RdmaChannel(socket, side);
   }
 
   static InetSocketAddress address(DatagramChannel socket) throws IOException {
