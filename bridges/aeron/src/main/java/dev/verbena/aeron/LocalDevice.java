@@ -12,6 +12,7 @@ import dev.verbena.verbs.AsyncEvents;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.Port;
+import java.lang.System.Logger.Level;
 import java.net.InetAddress;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,18 +25,17 @@ final class LocalDevice {
   private final InetAddress ip;
   private final Context context;
   private final AsyncEvents.Listening listening;
-  private final int port;
-  private final int gidIndex;
-  private final int mtu;
+  private final Place place;
   private final Set<DatagramQueue> queues = ConcurrentHashMap.newKeySet();
   private volatile boolean lost;
 
-  private LocalDevice(InetAddress ip, Context context, GidEntry entry) {
+  /** Where a device has the address. */
+  private record Place(int port, int gidIndex, int mtu) {}
+
+  private LocalDevice(InetAddress ip, Context context, Place place) {
     this.ip = ip;
     this.context = context;
-    this.port = entry.port();
-    this.gidIndex = entry.index();
-    this.mtu = context.port(port).attributes().activeMtu().bytes();
+    this.place = place;
     this.listening = AsyncEvents.of(context).listen(this::onEvent);
   }
 
@@ -50,9 +50,9 @@ final class LocalDevice {
     LocalDevice found = null;
     Context context = device.open();
     try {
-      GidEntry entry = entry(context, Gid.of(ip));
-      if (entry != null) {
-        found = new LocalDevice(ip, context, entry);
+      Place place = place(context, Gid.of(ip));
+      if (place != null) {
+        found = new LocalDevice(ip, context, place);
       }
       return found;
     } finally {
@@ -62,12 +62,13 @@ final class LocalDevice {
     }
   }
 
-  private static GidEntry entry(Context context, Gid gid) {
+  private static Place place(Context context, Gid gid) {
     Port unusable = null;
     for (Port port : context.ports()) {
+      PortAttributes attributes = port.attributes();
       for (GidEntry entry : port.gidTable()) {
-        if (entry.gid().equals(gid) && isUsable(port, entry)) {
-          return entry;
+        if (entry.gid().equals(gid) && isUsable(attributes, entry)) {
+          return new Place(entry.port(), entry.index(), attributes.activeMtu().bytes());
         } else if (entry.gid().equals(gid)) {
           unusable = port;
         }
@@ -79,11 +80,25 @@ final class LocalDevice {
     return null;
   }
 
-  private static boolean isUsable(Port port, GidEntry entry) {
-    PortAttributes attributes = port.attributes();
-    return attributes.linkLayer() == LinkLayer.ETHERNET
-        && attributes.state() == PortState.ACTIVE
+  private static boolean isUsable(PortAttributes port, GidEntry entry) {
+    return port.linkLayer() == LinkLayer.ETHERNET
+        && port.state() == PortState.ACTIVE
         && entry.type() != GidType.ROCE_V1;
+  }
+
+  /**
+   * Leaves the device if its port, the address or the MTU are not what they were: not every change
+   * has an event. Called by the worker.
+   */
+  void check() {
+    try {
+      if (!lost && !place.equals(place(context, Gid.of(ip)))) {
+        leave();
+      }
+    } catch (RuntimeException e) {
+      Log.LOGGER.log(Level.DEBUG, () -> this + " cannot be used any more", e);
+      leave();
+    }
   }
 
   private void onEvent(AsyncEvent event) {
@@ -138,15 +153,15 @@ final class LocalDevice {
   }
 
   int port() {
-    return port;
+    return place.port();
   }
 
   int gidIndex() {
-    return gidIndex;
+    return place.gidIndex();
   }
 
   int mtu() {
-    return mtu;
+    return place.mtu();
   }
 
   @Override

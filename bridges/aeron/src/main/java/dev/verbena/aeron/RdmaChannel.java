@@ -46,8 +46,16 @@ final class RdmaChannel extends DatagramChannel {
   /** Whether the last poll of the socket found a frame, so that the next one may, too. */
   private boolean hasSocketMore;
 
+  /** The index of the queue that was looked at last. */
+  private int lookedAt;
+
+  /** The queue of the message that is received next, if it was found before, and its sender. */
+  private DatagramQueue ready;
+
+  private InetSocketAddress sender;
+
   /** The queue of the message that was received last; null if it came by UDP. */
-  private DatagramQueue lastQueue;
+  private DatagramQueue last;
 
   private long lastSocketPoll;
 
@@ -142,6 +150,9 @@ final class RdmaChannel extends DatagramChannel {
   public SocketAddress receive(ByteBuffer target) throws IOException {
     long now = side.clock().nanoTime();
     rendezvous.tick(now);
+    if (ready != null && ready.failure() == null) {
+      return take(target);
+    }
     boolean isSocketDue =
         ++polls >= (hasSocketMore ? POLLS_OF_BOTH : POLLS_OF_RDMA)
             || now - lastSocketPoll >= MAX_WITHOUT_SOCKET_NS;
@@ -151,10 +162,12 @@ final class RdmaChannel extends DatagramChannel {
         return from;
       }
     }
-    for (DatagramQueue queue : queues.all()) {
-      InetSocketAddress from = receive(queue, target);
-      if (from != null) {
-        return from;
+    DatagramQueue[] all = queues.all();
+    for (int i = 0; i < all.length; i++) { // Each in turn, so that none waits for a busy one.
+      lookedAt = lookedAt + 1 < all.length ? lookedAt + 1 : 0;
+      DatagramQueue queue = all[lookedAt];
+      if (find(queue, true)) {
+        return take(target);
       }
       if (queue.failure() != null) {
         rendezvous.onFailure(queue, now);
@@ -164,31 +177,42 @@ final class RdmaChannel extends DatagramChannel {
     return isSocketLikely && !isSocketDue ? receiveByUdp(target, now) : null;
   }
 
-  private InetSocketAddress receive(DatagramQueue queue, ByteBuffer target) {
-    for (int i = 0; i < MAX_SKIPPED && queue.next(); i++) {
-      InetSocketAddress from = rendezvous.sourceOf(queue);
-      int length = queue.length();
-      if (from != null && length <= target.remaining()) {
-        int at = target.position();
-        target.put(at, queue.memory(), queue.offset(), length);
-        target.position(at + length);
-        counters.receivedByRdma.incrementRelease();
-        lastQueue = queue;
-        return from;
+  /**
+   * Looks for the next message for Aeron in a queue, and handles those before it.
+   *
+   * @param maySearch whether to look for messages that have not been polled yet
+   */
+  private boolean find(DatagramQueue queue, boolean maySearch) {
+    for (int i = 0; i < MAX_SKIPPED && (maySearch || queue.hasMore()) && queue.next(); i++) {
+      sender = rendezvous.sourceOf(queue);
+      if (sender != null) {
+        ready = queue;
+        return true;
       }
     }
-    return null;
+    return false;
   }
 
-  /** Returns whether more messages have arrived with the last one. */
+  /** Copies the message that was found; what is too long for the target is lost. */
+  private InetSocketAddress take(ByteBuffer target) {
+    int length = Math.min(ready.length(), target.remaining());
+    target.put(target.position(), ready.memory(), ready.offset(), length);
+    target.position(target.position() + length);
+    counters.receivedByRdma.incrementRelease();
+    last = ready;
+    ready = null;
+    return sender;
+  }
+
+  /** Returns whether another message for Aeron has arrived with the last one. */
   boolean hasMore() {
-    return lastQueue != null && lastQueue.hasMore();
+    return ready != null || (last != null && find(last, false));
   }
 
   private InetSocketAddress receiveByUdp(ByteBuffer target, long now) throws IOException {
     polls = 0;
     lastSocketPoll = now;
-    lastQueue = null;
+    last = null;
     int at = target.position();
     InetSocketAddress from = receiveFromSocket(target, now);
     hasSocketMore = from != null;

@@ -42,7 +42,7 @@ final class RdmaReceiveChannelEndpoint extends ReceiveChannelEndpoint {
     }
     super.openDatagramChannel(statusIndicator);
     if (!udpChannel.isMulticast()) {
-      channel = side.open(sendDatagramChannel, null);
+      channel = side.wrap(sendDatagramChannel);
       sendDatagramChannel = channel;
     }
   }

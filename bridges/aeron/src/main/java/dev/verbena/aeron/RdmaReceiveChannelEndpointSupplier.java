@@ -41,6 +41,7 @@ public final class RdmaReceiveChannelEndpointSupplier implements ReceiveChannelE
     }
     if (side == null || side.context() != context) {
       side = Side.of(context, context.receiverCachedNanoClock(), "receiver", rules, RECEIVE_SLOTS);
+      context.receiverPortManager(new RulePorts(context.receiverPortManager(), rules));
     }
     return new RdmaReceiveChannelEndpoint(udpChannel, dispatcher, statusIndicator, side);
   }

@@ -23,7 +23,8 @@ final class RdmaSendChannelEndpoint extends SendChannelEndpoint {
     }
     super.openDatagramChannel(statusIndicator);
     if (!udpChannel.isMulticast()) {
-      channel = side.open(sendDatagramChannel, connectAddress);
+      side.requireDevice(sendDatagramChannel, connectAddress);
+      channel = side.wrap(sendDatagramChannel);
       sendDatagramChannel = channel;
     }
   }

@@ -43,6 +43,9 @@ final class Rendezvous {
   private static final long FORGET_UNKNOWN = 6_000 * MS;
   private static final long CLEAN_UP = 1_000 * MS;
 
+  /** How often a socket has its devices looked at. */
+  private static final long CHECK = 5_000 * MS;
+
   /** How long after its last request an address handle is closed. */
   private static final long RETIRE = 2_000 * MS;
 
@@ -64,6 +67,7 @@ final class Rendezvous {
 
   private long nextLook;
   private long nextCleanUp;
+  private long nextCheck;
 
   Rendezvous(DatagramChannel socket, Queues queues, Side side) {
     this.socket = socket;
@@ -443,6 +447,12 @@ final class Rendezvous {
     if (now - nextCleanUp >= 0) {
       nextCleanUp = now + CLEAN_UP;
       cleanUp(now);
+    }
+    if (now - nextCheck >= 0) {
+      nextCheck = now + CHECK;
+      for (DatagramQueue queue : queues.all()) {
+        Worker.run(queue.device()::check);
+      }
     }
   }
 

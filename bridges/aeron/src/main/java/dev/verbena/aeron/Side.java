@@ -34,16 +34,14 @@ record Side(
   }
 
   /**
-   * Returns the channel of a socket that has been opened: it sends and receives by RDMA, too.
+   * Throws an exception if the rule is rdma-only, and no device has the address of a socket.
    *
    * @param peer the address that the rules are asked for; null if it is that of the socket
-   * @throws io.aeron.exceptions.AeronException if the rule is rdma-only, and no device has the address of the socket
    */
-  RdmaChannel open(DatagramChannel socket, InetSocketAddress peer) {
+  void requireDevice(DatagramChannel socket, InetSocketAddress peer) {
     try {
       InetSocketAddress local = (InetSocketAddress) socket.getLocalAddress();
       rules.requireDevice(peer == null ? local : peer, local.getAddress());
-      return wrap(socket);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -16,6 +16,9 @@ final class Hosts implements AutoCloseable {
   static final String A = "127.0.0.1";
   static final String B = "127.0.0.2";
 
+  /** An address whose device tests add. */
+  static final String SIX = "::1";
+
   final SoftNetwork network = SoftNetwork.create();
   private final List<Node> nodes = new ArrayList<>();
 

@@ -4,10 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
+import java.util.HashSet;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -350,6 +353,79 @@ class VirtualTimeTest {
     assertEquals(0, sockets.counters.paths.get());
     sockets.pass(40_000);
     settle();
+    connect();
+  }
+
+  @Test
+  void aBusyDeviceOfAWildcardSocketLeavesRoomForTheOthers() throws IOException {
+    hosts.addDevice("c", Hosts.SIX);
+    try (RdmaChannel all = sockets.open("::");
+        RdmaChannel six = sockets.open(Hosts.SIX)) {
+      int port = Sockets.address(all).getPort();
+      InetSocketAddress four = new InetSocketAddress(Hosts.address(Hosts.A), port);
+      InetSocketAddress other = new InetSocketAddress(Hosts.address(Hosts.SIX), port);
+      for (int i = 0; i < 100 && sockets.counters.paths.get() < 2; i++) {
+        sendOnce(first, four);
+        sendOnce(six, other);
+        settle();
+        while (receive(all) || receive(six)) {}
+      }
+      assertEquals(2, sockets.counters.paths.get());
+      for (int i = 0; i < 10; i++) {
+        sendOnce(first, four);
+        sendOnce(six, other);
+      }
+      Set<InetAddress> senders = new HashSet<>();
+      for (int i = 0; i < 4; i++) {
+        received.clear();
+        senders.add(((InetSocketAddress) all.receive(received)).getAddress());
+      }
+      assertEquals(2, senders.size());
+    }
+  }
+
+  private void sendOnce(DatagramChannel from, InetSocketAddress to) throws IOException {
+    frame.clear();
+    assertEquals(200, from.send(frame, to));
+  }
+
+  @Test
+  void aProbeIsNotOneMoreMessageOfABatch() throws IOException {
+    connect();
+    send();
+    sockets.pass(Rendezvous.RENEWAL_MS);
+    ByteBuffer tooLong = ByteBuffer.allocateDirect(5000).put(6, (byte) 3); // By UDP, after a probe.
+    assertEquals(5000, first.send(tooLong, peer));
+    send();
+    assertTrue(receive(second));
+    assertTrue(second.hasMore(), "the message after the probe");
+    assertTrue(second.hasMore());
+    assertTrue(receive(second));
+    assertTrue(!second.hasMore());
+
+    send();
+    sockets.pass(Rendezvous.RENEWAL_MS);
+    tooLong.clear();
+    assertEquals(5000, first.send(tooLong, peer));
+    long messages = sockets.counters.receivedByRdma.get();
+    while (sockets.counters.receivedByRdma.get() == messages) {
+      receive(second);
+    }
+    assertTrue(!second.hasMore());
+  }
+
+  @Test
+  void aDeviceThatChangesIsLeftAndFoundAgain() throws IOException {
+    connect();
+    hosts.network.faults().portDown("a", 1);
+    sockets.pass(5000);
+    assertTrue(!receive(first));
+    Worker.call(() -> null);
+    assertTrue(!receive(first));
+    assertEquals(0, sockets.counters.paths.get());
+    assertEquals(1, sockets.counters.demotions.get());
+    hosts.network.faults().portUp("a", 1);
+    sockets.pass(10_000);
     connect();
   }
 }
