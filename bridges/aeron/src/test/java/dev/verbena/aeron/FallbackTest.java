@@ -11,8 +11,7 @@ import org.junit.jupiter.api.Test;
 
 /** What happens to streams when RDMA is not possible, or not any more. */
 class FallbackTest {
-  private static final String CHANNEL = "aeron:udp?endpoint=127.0.0.2:24101";
-
+  private final String channel = Hosts.channel(Hosts.B);
   private final Hosts hosts = new Hosts();
   private final Node publisher = hosts.start();
 
@@ -22,7 +21,7 @@ class FallbackTest {
   }
 
   private Stream stream(ExclusivePublication publication, Node subscriber) {
-    Subscription subscription = subscriber.subscribe(CHANNEL);
+    Subscription subscription = subscriber.subscribe(channel);
     return new Stream(hosts, publication, subscription).connect();
   }
 
@@ -45,7 +44,7 @@ class FallbackTest {
   @Test
   void aPeerWithoutTheBridgeIsReachedByUdpUntilItHasIt() {
     Node stock = hosts.startStock();
-    ExclusivePublication publication = publisher.publish(CHANNEL);
+    ExclusivePublication publication = publisher.publish(channel);
     stream(publication, stock).exchange(100);
     assertEquals(0, paths());
     assertEquals(0, stock.count("", "Invalid packets"));
@@ -56,18 +55,18 @@ class FallbackTest {
 
   @Test
   void aPeerThatIsStartedAgainIsFoundAgain() {
-    ExclusivePublication publication = publisher.publish(CHANNEL);
+    ExclusivePublication publication = publisher.publish(channel);
     Node first = hosts.start();
     assertByRdma(stream(publication, first));
     hosts.stop(first);
     hosts.until(() -> paths() == 0);
     Node second = hosts.start();
-    Subscription subscription = second.subscribe(CHANNEL);
+    Subscription subscription = second.subscribe(channel);
     hosts.until(() -> subscription.imageBySessionId(publication.sessionId()) != null);
     hosts.until(() -> paths() == 1);
     hosts.stop(second);
     Node stock = hosts.startStock();
-    Subscription byUdp = stock.subscribe(CHANNEL);
+    Subscription byUdp = stock.subscribe(channel);
     hosts.until(() -> byUdp.imageBySessionId(publication.sessionId()) != null && paths() == 0);
   }
 
@@ -76,7 +75,7 @@ class FallbackTest {
     Node subscriber = hosts.start(8192);
     Node wide = hosts.start(8192);
     Stream stream =
-        new Stream(hosts, wide.publish(CHANNEL), subscriber.subscribe(CHANNEL)).connect();
+        new Stream(hosts, wide.publish(channel), subscriber.subscribe(channel)).connect();
     hosts.until(() -> wide.count("because of the MTU") == 1);
     stream.exchange(100);
     assertEquals(0, wide.count("RDMA sender: ", "sent by RDMA"));
@@ -86,7 +85,7 @@ class FallbackTest {
 
   @Test
   void aPartitionOfRdmaOnlyEndsThePathAndTheNextOneIsFoundAfterIt() {
-    Stream stream = stream(publisher.publish(CHANNEL), hosts.start());
+    Stream stream = stream(publisher.publish(channel), hosts.start());
     assertByRdma(stream);
     hosts.network.faults().partition("a", "b");
     long start = System.nanoTime();
@@ -102,7 +101,7 @@ class FallbackTest {
   @Test
   void aDeviceThatIsLostIsLeftAndOpenedAgain() {
     Node subscriber = hosts.start();
-    Stream stream = stream(publisher.publish(CHANNEL), subscriber);
+    Stream stream = stream(publisher.publish(channel), subscriber);
     assertByRdma(stream);
     for (String name : List.of("b", "a")) {
       hosts.network.removeDevice(name);
@@ -117,7 +116,7 @@ class FallbackTest {
 
   @Test
   void lossDuplicatesAndReorderingAreRepairedByAeron() {
-    Stream stream = stream(publisher.publish(CHANNEL), hosts.start());
+    Stream stream = stream(publisher.publish(channel), hosts.start());
     assertByRdma(stream);
     hosts.network.faults().seed(7).loss(0.01).duplicate(0.01).reorder(0.01);
     long udp = udp();
@@ -134,10 +133,8 @@ class FallbackTest {
     for (String verb : List.of("ibv_create_ah", "ibv_create_qp", "ibv_reg_mr", "ibv_modify_qp")) {
       Node subscriber = hosts.start();
       hosts.network.faults().fail(verb, 1, dev.verbena.Errno.ENOMEM);
-      ExclusivePublication publication = publisher.publish("aeron:udp?endpoint=127.0.0.2:24102");
-      Stream stream =
-          new Stream(hosts, publication, subscriber.subscribe("aeron:udp?endpoint=127.0.0.2:24102"))
-              .connect();
+      ExclusivePublication publication = publisher.publish(channel);
+      Stream stream = stream(publication, subscriber);
       stream.exchange(20);
       hosts.stop(subscriber);
       publication.close();

@@ -20,10 +20,9 @@ import org.junit.jupiter.api.Test;
 
 /** Frames of somebody who lies, repeats, or makes noise. */
 class HostileFramesTest {
-  private static final String CHANNEL = "aeron:udp?endpoint=127.0.0.2:24201";
-  private static final InetSocketAddress SUBSCRIBER =
-      new InetSocketAddress(Hosts.address(Hosts.B), 24201);
-
+  private final String endpoint = Hosts.endpoint(Hosts.B);
+  private final String channel = "aeron:udp?endpoint=" + endpoint;
+  private final InetSocketAddress subscriberSocket = address(endpoint);
   private final Hosts hosts = new Hosts();
   private final Node publisher = hosts.start();
   private final Node subscriber = hosts.start();
@@ -33,15 +32,20 @@ class HostileFramesTest {
 
   @BeforeEach
   void connect() throws IOException {
-    socket = open(0);
-    stream = new Stream(hosts, publisher.publish(CHANNEL), subscriber.subscribe(CHANNEL)).connect();
+    socket = open(new InetSocketAddress(Hosts.address(Hosts.B), 0));
+    stream = new Stream(hosts, publisher.publish(channel), subscriber.subscribe(channel)).connect();
     hosts.until(() -> publisher.count("RDMA sender: ", "paths by RDMA") == 1);
     stream.exchange(10);
   }
 
-  private static DatagramChannel open(int port) throws IOException {
+  private static InetSocketAddress address(String endpoint) {
+    int port = Integer.parseInt(endpoint.substring(endpoint.lastIndexOf(':') + 1));
+    return new InetSocketAddress(Hosts.address(Hosts.B), port);
+  }
+
+  private static DatagramChannel open(InetSocketAddress address) throws IOException {
     DatagramChannel socket = DatagramChannel.open();
-    socket.bind(new InetSocketAddress(Hosts.address(Hosts.B), port));
+    socket.bind(address);
     socket.configureBlocking(false);
     return socket;
   }
@@ -99,7 +103,7 @@ class HostileFramesTest {
         bytes.put(8 + random.nextInt(72), (byte) random.nextInt());
       }
       bytes.limit(8 + random.nextInt(RendezvousFrame.SIZE - 7));
-      int _ = socket.send(bytes, SUBSCRIBER);
+      int _ = socket.send(bytes, subscriberSocket);
       hosts.run();
     }
     hosts.until(() -> subscriber.count("RDMA receiver: ", "dropped") > 100);
@@ -110,12 +114,12 @@ class HostileFramesTest {
   void aFloodOfHellosLeavesRoomForOthers() throws IOException {
     for (int i = 0; i < 2000; i++) {
       frame.set(RendezvousFrame.Kind.HELLO, i, 1).number(i);
-      send(SUBSCRIBER);
+      send(subscriberSocket);
       hosts.run();
     }
     assertUnharmed();
     Node late = hosts.start();
-    ExclusivePublication publication = late.publish(CHANNEL);
+    ExclusivePublication publication = late.publish(channel);
     hosts.until(
         () -> publication.isConnected() && late.count("RDMA sender: ", "paths by RDMA") == 1);
   }
@@ -124,7 +128,7 @@ class HostileFramesTest {
   void aMessageCountsOnlyWithTheCookieOfAQueuePairThatWasProbed() throws IOException {
     DatagramQueue queue = queue();
     frame.set(RendezvousFrame.Kind.HELLO, 42, 1).number(queue.number());
-    send(SUBSCRIBER);
+    send(subscriberSocket);
     RendezvousFrame welcome = answer();
     assertEquals(RendezvousFrame.Kind.WELCOME, welcome.kind());
     assertEquals(42, welcome.nonce());
@@ -175,8 +179,9 @@ class HostileFramesTest {
   /** A peer that answers, and whose answers are wrong. */
   @Test
   void aWelcomeCountsOnlyOnceWithTheNumberThatItAnswers() throws IOException {
-    ExclusivePublication publication = publisher.publish("aeron:udp?endpoint=127.0.0.2:24202");
-    try (DatagramChannel peer = open(24202)) {
+    String silent = Hosts.endpoint(Hosts.B);
+    ExclusivePublication publication = publisher.publish("aeron:udp?endpoint=" + silent);
+    try (DatagramChannel peer = open(address(silent))) {
       DatagramChannel before = socket;
       socket = peer;
       RendezvousFrame hello = new RendezvousFrame();
@@ -212,10 +217,11 @@ class HostileFramesTest {
   /** A peer that answers one probe, and then repeats its answer. */
   @Test
   void anAnswerCountsOnce() throws IOException {
-    ExclusivePublication publication = publisher.publish("aeron:udp?endpoint=127.0.0.2:24203");
+    String silent = Hosts.endpoint(Hosts.B);
+    ExclusivePublication publication = publisher.publish("aeron:udp?endpoint=" + silent);
     long before = paths();
     DatagramQueue queue = queue();
-    try (DatagramChannel peer = open(24203)) {
+    try (DatagramChannel peer = open(address(silent))) {
       RendezvousFrame hello = new RendezvousFrame();
       RendezvousFrame probe = new RendezvousFrame();
       InetSocketAddress[] from = new InetSocketAddress[1];

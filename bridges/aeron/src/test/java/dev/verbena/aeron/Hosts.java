@@ -2,7 +2,10 @@ package dev.verbena.aeron;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.verbs.Device;
+import io.aeron.driver.NameResolverAgent;
+import java.net.DatagramSocket;
 import java.net.InetAddress;
+import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,6 +35,20 @@ final class Hosts implements AutoCloseable {
     Device _ = network.addDevice(name, address(address));
   }
 
+  /** Returns an endpoint or control address with a port that no socket of this machine has. */
+  static String endpoint(String address) {
+    try (DatagramSocket free = new DatagramSocket()) {
+      return address + ":" + free.getLocalPort();
+    } catch (SocketException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** Returns a unicast channel to a free port. */
+  static String channel(String address) {
+    return "aeron:udp?endpoint=" + endpoint(address);
+  }
+
   private List<Device> devices() {
     try {
       return network.call(Device::list);
@@ -50,16 +67,21 @@ final class Hosts implements AutoCloseable {
 
   /** Starts a driver with the bridge, and a client of it. */
   Node start() {
-    return add(new Node(true, Node.MTU));
+    return start(Node.MTU);
   }
 
   /** Starts a driver without the bridge, and a client of it. */
   Node startStock() {
-    return add(new Node(false, Node.MTU));
+    return add(new Node(false, Node.MTU, null));
   }
 
   Node start(int mtu) {
-    return add(new Node(true, mtu));
+    return add(new Node(true, mtu, null));
+  }
+
+  /** Starts a driver that asks a resolver for the addresses of names. */
+  Node start(NameResolverAgent names) {
+    return add(new Node(true, Node.MTU, names));
   }
 
   private Node add(Node node) {

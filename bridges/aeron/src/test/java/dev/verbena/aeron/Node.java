@@ -5,6 +5,7 @@ import io.aeron.ExclusivePublication;
 import io.aeron.Publication;
 import io.aeron.Subscription;
 import io.aeron.driver.MediaDriver;
+import io.aeron.driver.NameResolverAgent;
 import io.aeron.driver.ThreadingMode;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,7 +29,7 @@ final class Node implements AutoCloseable {
   /** What the driver reported. */
   final List<Throwable> errors = new ArrayList<>();
 
-  Node(boolean hasBridge, int mtu) {
+  Node(boolean hasBridge, int mtu, NameResolverAgent names) {
     String folder =
         System.getProperty("java.io.tmpdir")
             + "/verbena-aeron-"
@@ -48,6 +49,7 @@ final class Node implements AutoCloseable {
             .imageLivenessTimeoutNs(STALL)
             .clientLivenessTimeoutNs(STALL)
             .publicationUnblockTimeoutNs(2 * STALL)
+            .nameResolver(names)
             .errorHandler(errors::add);
     if (hasBridge) {
       context

@@ -42,7 +42,7 @@ class ResourcesTest {
   }
 
   private void cycle() {
-    String channel = "aeron:udp?endpoint=127.0.0.2:24401|linger=0";
+    String channel = Hosts.channel(Hosts.B) + "|linger=0";
     try (Subscription subscription = subscriber.subscribe(channel);
         ExclusivePublication publication = publisher.publish(channel)) {
       new Stream(hosts, publication, subscription).connect().exchange(3);

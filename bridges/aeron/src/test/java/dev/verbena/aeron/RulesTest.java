@@ -68,7 +68,7 @@ class RulesTest {
     System.setProperty(Rules.PROPERTY, "rdma-only *");
     try (Hosts hosts = new Hosts()) {
       Node node = hosts.start();
-      String channel = "aeron:udp?endpoint=224.20.30.39:24310|interface=127.0.0.1";
+      String channel = Hosts.channel("224.20.30.39") + "|interface=127.0.0.1";
       for (Runnable opening :
           new Runnable[] {() -> node.publish(channel), () -> node.subscribe(channel)}) {
         String message = assertThrows(RegistrationException.class, opening::run).getMessage();
@@ -83,14 +83,15 @@ class RulesTest {
     try (Hosts hosts = new Hosts()) {
       Node subscriber = hosts.start();
       Subscription subscription = subscriber.subscribe("aeron:udp?control-mode=manual");
-      String channel = "aeron:udp?endpoint=127.0.0.3:24304";
+      String port = Hosts.endpoint("");
+      String channel = "aeron:udp?endpoint=127.0.0.3" + port;
       String message =
           assertThrows(RegistrationException.class, () -> subscription.addDestination(channel))
               .getMessage();
       assertTrue(message.contains("rdma-only: 127.0.0.3: no RDMA device has this"), message);
       // The port is free, and the subscription goes on.
       Subscription _ = hosts.startStock().subscribe(channel);
-      subscription.addDestination("aeron:udp?endpoint=127.0.0.2:24304");
+      subscription.addDestination("aeron:udp?endpoint=127.0.0.2" + port);
       assertEquals(0, subscriber.count("sent by UDP"));
     }
   }
@@ -101,7 +102,7 @@ class RulesTest {
     try (Hosts hosts = new Hosts()) {
       Node publisher = hosts.start();
       Node subscriber = hosts.start();
-      String channel = "aeron:udp?endpoint=127.0.0.2:24301";
+      String channel = Hosts.channel(Hosts.B);
       Stream stream =
           new Stream(hosts, publisher.publish(channel), subscriber.subscribe(channel)).connect();
       hosts.runFor(1000);
@@ -117,10 +118,11 @@ class RulesTest {
     System.setProperty(Rules.PROPERTY, "rdma-only *");
     try (Hosts hosts = new Hosts()) {
       Node node = hosts.start();
+      String endpoint = Hosts.endpoint("127.0.0.3");
       for (Runnable opening :
           new Runnable[] {
-            () -> node.publish("aeron:udp?control=127.0.0.3:24302|control-mode=dynamic"),
-            () -> node.subscribe("aeron:udp?endpoint=127.0.0.3:24302")
+            () -> node.publish("aeron:udp?control=" + endpoint + "|control-mode=dynamic"),
+            () -> node.subscribe("aeron:udp?endpoint=" + endpoint)
           }) {
         String message = assertThrows(RegistrationException.class, opening::run).getMessage();
         assertTrue(message.contains("rdma-only: 127.0.0.3: no RDMA device has this"), message);
@@ -134,7 +136,7 @@ class RulesTest {
     try (Hosts hosts = new Hosts()) {
       Node publisher = hosts.start();
       Node stock = hosts.startStock();
-      String channel = "aeron:udp?endpoint=127.0.0.2:24303";
+      String channel = Hosts.channel(Hosts.B);
       var _ = stock.subscribe(channel);
       ExclusivePublication publication = publisher.publish(channel);
       hosts.until(() -> !publisher.errors.isEmpty());
