@@ -1,6 +1,7 @@
 package dev.verbena.aeron;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -28,6 +29,10 @@ class HostileFramesTest {
   private final Node subscriber = hosts.start();
   private final RendezvousFrame frame = new RendezvousFrame();
   private DatagramChannel socket;
+
+  /** Who has sent the last HELLO that was answered. */
+  private InetSocketAddress greeting;
+
   private Stream stream;
 
   @BeforeEach
@@ -222,36 +227,120 @@ class HostileFramesTest {
     long before = paths();
     DatagramQueue queue = queue();
     try (DatagramChannel peer = open(address(silent))) {
-      RendezvousFrame hello = new RendezvousFrame();
-      RendezvousFrame probe = new RendezvousFrame();
-      InetSocketAddress[] from = new InetSocketAddress[1];
-      InetSocketAddress[] sender = new InetSocketAddress[1];
+      Answered answered = answerUntil(peer, queue, () -> paths() > before);
       hosts.until(
           () -> {
-            if (isHello(peer, hello, from)) {
-              sender[0] = from[0];
-              frame.set(RendezvousFrame.Kind.WELCOME, hello.nonce(), hello.sequence());
-              frame.offer(1, queue.maximum(), queue.address());
-              send(peer, from[0]);
-            }
-            return queue.next()
-                && probe.read(queue.memory(), queue.offset(), queue.length())
-                && probe.kind() == RendezvousFrame.Kind.PROBE;
-          });
-      InetSocketAddress to = sender[0];
-      frame.set(RendezvousFrame.Kind.PROBED, probe.nonce(), probe.sequence());
-      send(peer, to);
-      hosts.until(() -> paths() > before);
-      hosts.until(
-          () -> {
-            frame.set(RendezvousFrame.Kind.PROBED, probe.nonce(), probe.sequence());
-            send(peer, to);
+            frame.set(RendezvousFrame.Kind.PROBED, answered.challenge(), answered.sequence());
+            send(peer, answered.from());
             return paths() == before;
           });
     }
     publication.close();
     Worker.run(queue::close);
     assertEquals(List.of(), publisher.errors);
+  }
+
+  /** A peer that says BYE, comes back, and whose BYE somebody repeats. */
+  @Test
+  void aByeCountsOnce() throws IOException {
+    String silent = Hosts.endpoint(Hosts.B);
+    ExclusivePublication publication = publisher.publish("aeron:udp?endpoint=" + silent);
+    long before = paths();
+    DatagramQueue queue = queue();
+    try (DatagramChannel peer = open(address(silent))) {
+      Answered first = answerUntil(peer, queue, () -> paths() > before);
+      frame.set(RendezvousFrame.Kind.BYE, first.nonce(), 0);
+      send(peer, first.from());
+      hosts.until(() -> paths() == before);
+      Answered second = answerUntil(peer, queue, () -> paths() > before);
+      assertNotEquals(first.nonce(), second.nonce());
+      long dropped = publisher.count("RDMA sender: ", "dropped");
+      frame.set(RendezvousFrame.Kind.BYE, first.nonce(), 0);
+      send(peer, first.from());
+      Answered _ =
+          answerUntil(
+              peer, queue, () -> publisher.count("RDMA sender: ", "dropped") > dropped);
+      assertTrue(paths() > before);
+    }
+    publication.close();
+    Worker.run(queue::close);
+  }
+
+  /** A peer whose queue pair changes, and whose answer for the former one is late. */
+  @Test
+  void anAnswerOfAFormerQueuePairDoesNotCount() throws IOException {
+    String silent = Hosts.endpoint(Hosts.B);
+    ExclusivePublication publication = publisher.publish("aeron:udp?endpoint=" + silent);
+    long before = paths();
+    DatagramQueue former = queue();
+    DatagramQueue next = queue();
+    RendezvousFrame late = new RendezvousFrame();
+    RendezvousFrame read = new RendezvousFrame();
+    try (DatagramChannel peer = open(address(silent))) {
+      hosts.until(
+          () -> {
+            boolean _ = welcome(peer, read, former);
+            return isProbe(former, late);
+          });
+      hosts.until(
+          () -> {
+            boolean _ = welcome(peer, read, next);
+            return isProbe(next, read);
+          });
+      long dropped = publisher.count("RDMA sender: ", "dropped");
+      hosts.until(
+          () -> {
+            frame.set(RendezvousFrame.Kind.PROBED, late.nonce(), late.sequence());
+            send(peer, greeting);
+            assertEquals(before, paths());
+            return publisher.count("RDMA sender: ", "dropped") > dropped + 3;
+          });
+    }
+    publication.close();
+    Worker.run(former::close);
+    Worker.run(next::close);
+  }
+
+  /** Answers a HELLO, if there is one. */
+  private boolean welcome(DatagramChannel peer, RendezvousFrame read, DatagramQueue queue) {
+    InetSocketAddress[] from = new InetSocketAddress[1];
+    boolean isHello = isHello(peer, read, from);
+    if (isHello) {
+      greeting = from[0];
+      frame.set(RendezvousFrame.Kind.WELCOME, read.nonce(), read.sequence());
+      frame.offer(1, queue.maximum(), queue.address());
+      send(peer, greeting);
+    }
+    return isHello;
+  }
+
+  private static boolean isProbe(DatagramQueue queue, RendezvousFrame read) {
+    return queue.next()
+        && read.read(queue.memory(), queue.offset(), queue.length())
+        && read.kind() == RendezvousFrame.Kind.PROBE;
+  }
+
+  /** What a peer has answered last. */
+  private record Answered(InetSocketAddress from, long nonce, long challenge, int sequence) {}
+
+  /** Answers HELLO and PROBE as a peer does, with the drivers running. */
+  private Answered answerUntil(DatagramChannel peer, DatagramQueue queue, Hosts.Condition end) {
+    RendezvousFrame read = new RendezvousFrame();
+    Answered[] last = {new Answered(null, 0, 0, 0)};
+    hosts.until(
+        () -> {
+          if (welcome(peer, read, queue)) {
+            last[0] =
+                new Answered(greeting, read.nonce(), last[0].challenge, last[0].sequence);
+          }
+          if (isProbe(queue, read)) {
+            last[0] = new Answered(last[0].from, last[0].nonce, read.nonce(), read.sequence());
+            frame.set(RendezvousFrame.Kind.PROBED, read.nonce(), read.sequence());
+            send(peer, last[0].from);
+          }
+          return end.isTrue();
+        });
+    return last[0];
   }
 
   private long paths() {

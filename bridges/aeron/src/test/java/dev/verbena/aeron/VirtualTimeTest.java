@@ -1,12 +1,19 @@
 package dev.verbena.aeron;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.verbs.AddressHandle;
+import dev.verbena.verbs.Device;
+import dev.verbena.verbs.QueuePair;
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.DatagramChannel;
 import java.util.HashSet;
 import java.util.Optional;
@@ -371,47 +378,53 @@ class VirtualTimeTest {
         while (receive(all) || receive(six)) {}
       }
       assertEquals(2, sockets.counters.paths.get());
-      for (int i = 0; i < 10; i++) {
-        sendOnce(first, four);
-        sendOnce(six, other);
-      }
-      Set<InetAddress> senders = new HashSet<>();
-      for (int i = 0; i < 4; i++) {
+      // Both send more than is received.
+      SocketAddress last = null;
+      for (int changes = 0; changes < 16; ) {
+        for (int i = 0; i < 2; i++) {
+          sendOnce(first, four);
+          sendOnce(six, other);
+        }
         received.clear();
-        senders.add(((InetSocketAddress) all.receive(received)).getAddress());
+        SocketAddress from = all.receive(received);
+        if (from != null) {
+          changes = from.equals(last) ? 0 : changes + 1;
+          last = from;
+        }
       }
-      assertEquals(2, senders.size());
     }
   }
 
   private void sendOnce(DatagramChannel from, InetSocketAddress to) throws IOException {
     frame.clear();
-    assertEquals(200, from.send(frame, to));
+    int _ = from.send(frame, to); // 0 if the queue is full.
   }
 
+  /** Whenever a batch has more, a message follows, and none is passed over. */
   @Test
   void aProbeIsNotOneMoreMessageOfABatch() throws IOException {
     connect();
-    send();
-    sockets.pass(Rendezvous.RENEWAL_MS);
-    ByteBuffer tooLong = ByteBuffer.allocateDirect(5000).put(6, (byte) 3); // By UDP, after a probe.
-    assertEquals(5000, first.send(tooLong, peer));
-    send();
-    assertTrue(receive(second));
-    assertTrue(second.hasMore(), "the message after the probe");
-    assertTrue(second.hasMore());
-    assertTrue(receive(second));
-    assertTrue(!second.hasMore());
-
-    send();
-    sockets.pass(Rendezvous.RENEWAL_MS);
-    tooLong.clear();
-    assertEquals(5000, first.send(tooLong, peer));
-    long messages = sockets.counters.receivedByRdma.get();
-    while (sockets.counters.receivedByRdma.get() == messages) {
-      receive(second);
+    Set<Integer> numbers = new HashSet<>();
+    ByteBuffer byUdp = ByteBuffer.allocateDirect(5000).put(6, (byte) 3); // After a probe.
+    for (int sent = 0; sent < 60; ) {
+      for (int i = 0; i < 4; i++) {
+        frame.putInt(100, sent++);
+        send();
+        sockets.pass(Rendezvous.RENEWAL_MS / (1 + i));
+        assertEquals(5000, first.send(byUdp.clear(), peer));
+      }
+      while (numbers.size() < sent) {
+        if (receive(second) && received.position() == 200) {
+          numbers.add(received.getInt(100));
+        }
+        while (second.hasMore() && second.hasMore()) {
+          assertTrue(receive(second));
+          assertEquals(200, received.position());
+          numbers.add(received.getInt(100));
+        }
+      }
+      while (receive(first)) {} // The answers to the probes.
     }
-    assertTrue(!second.hasMore());
   }
 
   @Test
@@ -427,5 +440,124 @@ class VirtualTimeTest {
     hosts.network.faults().portUp("a", 1);
     sockets.pass(10_000);
     connect();
+  }
+
+  @Test
+  void aSocketThatIsClosedSendsNothing() throws IOException {
+    connect();
+    first.close();
+    long udp = udp();
+    frame.clear();
+    assertThrows(ClosedChannelException.class, () -> first.send(frame, peer));
+    assertEquals(200, frame.remaining());
+    assertEquals(udp, udp());
+    assertEquals(0, sockets.counters.paths.get());
+  }
+
+  @Test
+  void aCookieCountsOnlyOnTheQueueThatItWasGivenFor() throws IOException {
+    hosts.addDevice("c", Hosts.SIX);
+    Device device =
+        hosts.network.addDevice("d", Hosts.address("127.0.0.7"), Hosts.address("fd00::7"));
+    try (RdmaChannel all = sockets.open("::");
+        DatagramChannel four = open(Hosts.A);
+        DatagramChannel six = open(Hosts.SIX);
+        RawPeer peer = new RawPeer(device)) {
+      Offer offer = hello(four, all, peer);
+      ByteBuffer probe = new RendezvousFrame().set(RendezvousFrame.Kind.PROBE, 1, 1).bytes();
+      peer.send(probe, offer);
+      assertTrue(!receive(all));
+      peer.send(frame.clear(), offer);
+      assertTrue(receive(all));
+
+      Offer other = hello(six, all, peer);
+      long dropped = sockets.counters.dropped.get();
+      peer.send(frame.clear(), new Offer(other.address(), offer.cookie(), other.maximum()));
+      while (sockets.counters.dropped.get() == dropped) {
+        assertTrue(!receive(all));
+      }
+    }
+  }
+
+  private static DatagramChannel open(String address) throws IOException {
+    DatagramChannel socket = DatagramChannel.open();
+    socket.bind(new InetSocketAddress(Hosts.address(address), 0));
+    socket.configureBlocking(false);
+    return socket;
+  }
+
+  /** Sends a HELLO to a wildcard socket, and returns what it offers. */
+  private Offer hello(DatagramChannel from, RdmaChannel to, RawPeer peer) throws IOException {
+    InetAddress address = Sockets.address(from).getAddress();
+    RendezvousFrame hello = new RendezvousFrame();
+    hello.set(RendezvousFrame.Kind.HELLO, 1, 1).number(peer.number());
+    hello.send(from, new InetSocketAddress(address, Sockets.address(to).getPort()));
+    while (true) {
+      Worker.call(() -> null);
+      sockets.pass(2);
+      assertTrue(!receive(to));
+      received.clear();
+      if (from.receive(received) != null) {
+        assertTrue(hello.read(received, 0, received.position()));
+        return hello.offer();
+      }
+    }
+  }
+
+  private static DatagramQueue queue(String address) {
+    return Worker.call(() -> Devices.of(Hosts.address(address)).createQueue(16));
+  }
+
+  @Test
+  void aQueueThatFailedHandsOutNothingMore() {
+    DatagramQueue from = queue(Hosts.A);
+    DatagramQueue to = queue(Hosts.B);
+    AddressHandle handle = Worker.call(() -> from.handleTo(to.address()));
+    Offer offer = new Offer(to.address(), 1, 4096);
+    while (!to.next() || !to.hasMore()) { // One is handled, and more have arrived.
+      for (int i = 0; i < 4; i++) {
+        boolean _ = from.send(frame.clear(), handle, offer);
+      }
+    }
+    to.fail("of the test");
+    assertTrue(!to.next());
+    from.fail("of the test");
+    assertTrue(!from.send(frame.clear(), handle, offer));
+    Worker.run(from::close);
+    Worker.run(to::close);
+  }
+
+  @Test
+  void completionsThatFailedEndTheQueue() throws ReflectiveOperationException {
+    DatagramQueue from = queue(Hosts.A);
+    DatagramQueue to = queue(Hosts.B);
+    AddressHandle handle = Worker.call(() -> from.handleTo(to.address()));
+    breakUp(to);
+    assertTrue(!to.next());
+    assertTrue(to.failure().contains("WR_FLUSH_ERR"), to.failure());
+    breakUp(from);
+    for (int i = 0; i < 1000 && from.failure() == null; i++) {
+      boolean _ = from.send(frame.clear(), handle, new Offer(to.address(), 1, 4096));
+    }
+    assertTrue(from.failure().contains("WR_FLUSH_ERR"), from.failure());
+    Worker.run(from::close);
+    Worker.run(to::close);
+  }
+
+  private static void breakUp(DatagramQueue queue) throws ReflectiveOperationException {
+    Field field = DatagramQueue.class.getDeclaredField("queuePair");
+    field.setAccessible(true);
+    ((QueuePair) field.get(queue)).fail();
+  }
+
+  @Test
+  void anErrorOfTheWorkerEndsAWait() {
+    Pending<Object> pending =
+        Worker.ask(
+            () -> {
+              throw new OutOfMemoryError("of the test");
+            });
+    Worker.call(() -> null);
+    assertTrue(pending.failure().contains("of the test"));
   }
 }
