@@ -38,6 +38,7 @@ final class DatagramQueue {
   private static final int QUEUE_KEYS = Integer.MAX_VALUE;
 
   private final LocalDevice device;
+  private final Group group;
   private final OpenObjects objects;
   private final ProtectionDomain domain;
   private final CompletionQueue sendCompletions;
@@ -72,11 +73,13 @@ final class DatagramQueue {
    * Creates the queue pair and posts its receive requests.
    *
    * @param receiveSlots the number of receive requests
+   * @param group the group whose messages it receives; null if it is not one of a group
    */
-  DatagramQueue(LocalDevice device, int receiveSlots) {
+  DatagramQueue(LocalDevice device, int receiveSlots, Group group) {
     assert Worker.isCurrent();
     this.device = device;
     this.receiveSlots = receiveSlots;
+    this.group = group;
     this.maximum = device.mtu();
     this.slotSize = Math.ceilDiv(GlobalRoutingHeader.SIZE + maximum, ALIGNMENT) * ALIGNMENT;
     try (OpenObjects made = new OpenObjects()) {
@@ -97,8 +100,12 @@ final class DatagramQueue {
         inlineData[i] = sends.inlineData(i).asByteBuffer();
       }
       setup = queuePair.setup().port(device.port()).gid(device.gidIndex());
-      setup.queueKey(RandomGenerator.getDefault().nextInt() & QUEUE_KEYS);
+      int random = RandomGenerator.getDefault().nextInt() & QUEUE_KEYS;
+      setup.queueKey(group == null ? random : group.queueKey());
       setup.activate();
+      if (group != null) {
+        queuePair.attachMulticast(group.gid(), 0);
+      }
       address = setup.address();
       receiveRing = new ReceiveRing(queuePair, receives());
       receiveRing.start();
@@ -281,6 +288,16 @@ final class DatagramQueue {
 
   int cookie() {
     return received.immediate(current);
+  }
+
+  /** Returns whether messages are those of a group. */
+  boolean isOfGroup() {
+    return group != null;
+  }
+
+  /** Returns the IPv4 address of the sender, which is at the end of the header. */
+  int sourceIp() {
+    return memory.getInt(offset() - 2 * Integer.BYTES);
   }
 
   int sourceNumber() {

@@ -126,8 +126,8 @@ final class LocalDevice {
   }
 
   /** Creates a queue. Called by the {@link Worker}. */
-  DatagramQueue createQueue(int receiveSlots) {
-    DatagramQueue queue = new DatagramQueue(this, receiveSlots);
+  DatagramQueue createQueue(int receiveSlots, Group group) {
+    DatagramQueue queue = new DatagramQueue(this, receiveSlots, group);
     queues.add(queue);
     if (lost) {
       queue.fail("the device was lost");

@@ -22,6 +22,7 @@ final class Queues {
   private static final DatagramQueue[] NONE = {};
 
   private final DatagramChannel socket;
+  private final Group group;
   private final int receiveSlots;
 
   /** What a socket with an address of its own has asked for, and the address. */
@@ -38,8 +39,14 @@ final class Queues {
 
   private volatile DatagramQueue[] all = NONE;
 
-  Queues(DatagramChannel socket, int receiveSlots) {
+  /**
+   * Creates the queues of a socket.
+   *
+   * @param group the group that the socket is one of; null if it is not one of a group
+   */
+  Queues(DatagramChannel socket, int receiveSlots, Group group) {
     this.socket = socket;
+    this.group = group;
     this.receiveSlots = receiveSlots;
   }
 
@@ -50,7 +57,7 @@ final class Queues {
 
   /** Asks for the queue toward a peer, if that was not done before. */
   Pending<DatagramQueue> request(InetSocketAddress peer) {
-    InetAddress local = localAddress();
+    InetAddress local = group == null ? localAddress() : group.local();
     if (local.isAnyLocalAddress()) {
       return ask(() -> Devices.localToward(peer));
     }
@@ -64,6 +71,17 @@ final class Queues {
       ownAddress = local;
     }
     return own;
+  }
+
+  boolean areOfGroup() {
+    return group != null;
+  }
+
+  /** Asks for the queue of the group, if there is a group, again if the last one has failed. */
+  void join() {
+    if (group != null) {
+      Pending<DatagramQueue> _ = request(group.address());
+    }
   }
 
   private InetAddress localAddress() {
@@ -99,7 +117,7 @@ final class Queues {
       LocalDevice device = Devices.of(local);
       DatagramQueue queue = byDevice.get(device);
       if (queue == null) {
-        queue = device.createQueue(receiveSlots);
+        queue = device.createQueue(receiveSlots, group);
         byDevice.put(device, queue);
         publish();
       }

@@ -35,6 +35,7 @@ final class RdmaChannel extends DatagramChannel {
   private static final long REPORT_AFTER_NS = 5_000_000_000L;
 
   private final DatagramChannel socket;
+  private final DatagramChannel receiving;
   private final Side side;
   private final TransportCounters counters;
   private final Queues queues;
@@ -59,12 +60,21 @@ final class RdmaChannel extends DatagramChannel {
 
   private long lastSocketPoll;
 
-  RdmaChannel(DatagramChannel socket, Side side) throws IOException {
+  /**
+   * Creates a channel.
+   *
+   * @param receiving the socket that receives, which is another one for multicast
+   * @param group the group whose messages it receives by RDMA, too; null if it is not one of a
+   *     group
+   */
+  RdmaChannel(DatagramChannel socket, DatagramChannel receiving, Group group, Side side)
+      throws IOException {
     super(socket.provider());
     this.socket = socket;
+    this.receiving = receiving;
     this.side = side;
     this.counters = side.counters();
-    this.queues = new Queues(socket, side.receiveSlots());
+    this.queues = new Queues(socket, side.receiveSlots(), group);
     this.rendezvous = new Rendezvous(socket, queues, side);
     this.connected = (InetSocketAddress) socket.getRemoteAddress();
   }
@@ -225,7 +235,7 @@ final class RdmaChannel extends DatagramChannel {
 
   private InetSocketAddress receiveFromSocket(ByteBuffer target, long now) throws IOException {
     try {
-      return (InetSocketAddress) socket.receive(target);
+      return (InetSocketAddress) receiving.receive(target);
     } catch (PortUnreachableException e) {
       hasSocketMore = false;
       if (connected != null) {
@@ -259,6 +269,7 @@ final class RdmaChannel extends DatagramChannel {
     } finally {
       queues.close();
       socket.close();
+      receiving.close();
     }
   }
 

@@ -41,8 +41,9 @@ final class RdmaReceiveChannelEndpoint extends ReceiveChannelEndpoint {
       side.rules().requireUdpAllowed(udpChannel, "multicast is by UDP");
     }
     super.openDatagramChannel(statusIndicator);
-    if (!udpChannel.isMulticast()) {
-      channel = side.wrap(sendDatagramChannel);
+    Group group = side.rules().group(udpChannel, udpChannel.remoteData(), udpChannel.localData());
+    if (!udpChannel.isMulticast() || group != null) {
+      channel = side.wrap(sendDatagramChannel, receiveDatagramChannel, group);
       sendDatagramChannel = channel;
     }
   }
@@ -66,7 +67,7 @@ final class RdmaReceiveChannelEndpoint extends ReceiveChannelEndpoint {
 
   @Override
   public int addDestination(ReceiveDestinationTransport transport) {
-    if (!transport.isMulticast() && TransportChannels.wrapSends(transport, side)) {
+    if (TransportChannels.wrapSends(transport, side)) {
       added.add(transport);
     }
     return super.addDestination(transport);

@@ -22,9 +22,13 @@ final class RdmaSendChannelEndpoint extends SendChannelEndpoint {
       side.rules().requireUdpAllowed(udpChannel, "multicast is by UDP");
     }
     super.openDatagramChannel(statusIndicator);
-    if (!udpChannel.isMulticast()) {
-      side.requireDevice(sendDatagramChannel, connectAddress);
-      channel = side.wrap(sendDatagramChannel);
+    Group group =
+        side.rules().group(udpChannel, udpChannel.remoteControl(), udpChannel.localControl());
+    if (!udpChannel.isMulticast() || group != null) {
+      if (group == null) {
+        side.requireDevice(sendDatagramChannel, connectAddress);
+      }
+      channel = side.wrap(sendDatagramChannel, receiveDatagramChannel, group);
       sendDatagramChannel = channel;
     }
   }

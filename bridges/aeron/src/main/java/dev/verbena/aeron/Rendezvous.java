@@ -1,6 +1,7 @@
 package dev.verbena.aeron;
 
 import dev.verbena.address.Gid;
+import dev.verbena.address.QueuePairAddress;
 import dev.verbena.verbs.AddressHandle;
 import java.lang.System.Logger.Level;
 import java.net.InetSocketAddress;
@@ -144,6 +145,9 @@ final class Rendezvous {
       path.obstacle = failure;
       path.queue = null;
       path.nextStep = now + (queue == null ? WITHOUT_DEVICE : CLEAN_UP);
+    } else if (queue != null && isOfGroup(path)) {
+      path.offer = new Offer(Group.members(path.peer), localPort(), queue.maximum());
+      prepare(path, now);
     } else if (queue != null) {
       path.nonce = random.nextLong();
       path.challenge = random.nextLong();
@@ -169,13 +173,17 @@ final class Rendezvous {
 
   /** Sends a HELLO, and a PROBE if the path has a handle. */
   private void ask(Path path) {
-    path.sequence++;
-    out.set(RendezvousFrame.Kind.HELLO, path.nonce, path.sequence).number(path.queue().number());
-    out.send(socket, path.peer);
+    hello(path);
     if (path.state != Path.State.WELCOME) {
       out.set(RendezvousFrame.Kind.PROBE, path.challenge, path.sequence);
       boolean _ = path.send(out.bytes()); // If the queue is full there is another one soon.
     }
+  }
+
+  private void hello(Path path) {
+    path.sequence++;
+    out.set(RendezvousFrame.Kind.HELLO, path.nonce, path.sequence).number(path.queue().number());
+    out.send(socket, path.peer);
   }
 
   private boolean onWelcome(InetSocketAddress from, long now) {
@@ -217,14 +225,26 @@ final class Rendezvous {
     } else if (!isSameQueuePair || path.handle == null) {
       demote(path, Path.State.HANDLE, "the peer has another queue pair");
       retire(path, now);
-      DatagramQueue queue = path.queue();
-      path.handle = Worker.ask(() -> queue.handleTo(offer.address()));
-      lookAgain(path, now);
+      prepare(path, now);
     } else if (path.state != Path.State.HANDLE) {
       demote(path, Path.State.PROBED, "the peer has forgotten the path");
       beginProbing(path, FIRST_BACKOFF / 2);
       path.nextStep = now;
     }
+  }
+
+  /** Asks for the address handle of an offer. */
+  private void prepare(Path path, long now) {
+    DatagramQueue queue = path.queue();
+    QueuePairAddress remote = path.offer.address();
+    path.handle = Worker.ask(() -> queue.handleTo(remote));
+    path.state = Path.State.HANDLE;
+    lookAgain(path, now);
+  }
+
+  /** Returns the port of the socket, by which members of a group know it. */
+  private int localPort() {
+    return socket.socket().getLocalPort();
   }
 
   private void awaitHandle(Path path, long now) {
@@ -233,9 +253,11 @@ final class Rendezvous {
       Log.once(Level.WARNING, path.peer.getAddress() + " stays on UDP: " + path.obstacle);
       path.offer = null;
       path.handle = null;
-      path.state = Path.State.WELCOME;
+      path.state = isOfGroup(path) ? Path.State.QUEUE : Path.State.WELCOME;
       path.backoff = MAX_BACKOFF;
       path.nextStep = now + MAX_BACKOFF;
+    } else if (path.handle.result() != null && isOfGroup(path)) {
+      use(path, now); // Nobody answers for a group.
     } else if (path.handle.result() != null) {
       beginProbing(path, FIRST_BACKOFF / 2);
       askAndBackOff(path, now);
@@ -259,16 +281,27 @@ final class Rendezvous {
     path.answered = in.sequence();
     path.unanswered = 0;
     if (path.state == Path.State.PROBED) {
-      path.state = Path.State.USABLE;
-      path.nextStep = now + RENEWAL_MS * MS;
-      counters.paths.getAndAdd(1);
-      Log.LOGGER.log(Level.DEBUG, () -> path.peer + ": RDMA, from " + path.queue());
+      use(path, now);
     }
     return true;
   }
 
+  private void use(Path path, long now) {
+    path.state = Path.State.USABLE;
+    path.nextStep = now + RENEWAL_MS * MS;
+    counters.paths.getAndAdd(1);
+    Log.LOGGER.log(Level.DEBUG, () -> path.peer + ": RDMA, from " + path.queue());
+  }
+
+  private static boolean isOfGroup(Path path) {
+    return path.rule == Rules.Rule.RDMA_MULTICAST;
+  }
+
   private void renew(Path path, long now) {
-    if (now - path.lastUse > IDLE) {
+    if (isOfGroup(path)) { // Destinations (MDS) receive by RDMA after a frame by UDP.
+      path.nextStep = now + RENEWAL_MS * MS;
+      hello(path);
+    } else if (now - path.lastUse > IDLE) {
       leave(path, Path.State.PROBED, "unused for a while");
       beginProbing(path, FIRST_BACKOFF / 2);
       askAndBackOff(path, now);
@@ -416,7 +449,7 @@ final class Rendezvous {
   }
 
   private boolean onHello(InetSocketAddress from, long now) {
-    if (rules.of(from) == Rules.Rule.UDP) {
+    if (queues.areOfGroup() || rules.of(from) == Rules.Rule.UDP) {
       return true;
     }
     boolean isNew = !sources.has(from, in);
@@ -457,6 +490,7 @@ final class Rendezvous {
   }
 
   private void cleanUp(long now) {
+    queues.join();
     sources.expire(now);
     for (Iterator<Path> all = paths.values().iterator(); all.hasNext(); ) {
       Path path = all.next();

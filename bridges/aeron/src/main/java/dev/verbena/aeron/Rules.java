@@ -2,6 +2,7 @@ package dev.verbena.aeron;
 
 import io.aeron.driver.media.UdpChannel;
 import io.aeron.exceptions.AeronException;
+import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
@@ -28,7 +29,9 @@ record Rules(List<Line> lines) {
     /** By RDMA, never by UDP. */
     RDMA_ONLY,
     /** By UDP. */
-    UDP
+    UDP,
+    /** Of multicast groups, which are by UDP without this rule: by RDMA, for all members. */
+    RDMA_MULTICAST
   }
 
   /**
@@ -40,7 +43,9 @@ record Rules(List<Line> lines) {
     private boolean matches(InetSocketAddress address) {
       int port = address.getPort();
       byte[] bytes = address.getAddress().getAddress();
-      return port >= firstPort
+      return (rule != Rule.RDMA_MULTICAST
+              || address.getAddress() instanceof Inet4Address group && group.isMulticastAddress())
+          && port >= firstPort
           && port <= lastPort
           && (network.length == 0 || (network.length == bytes.length && isInNetwork(bytes)));
     }
@@ -82,13 +87,14 @@ record Rules(List<Line> lines) {
   private static Line line(String text) {
     Matcher matcher = SYNTAX.matcher(text);
     if (!matcher.matches()) {
-      throw wrong(text, "a rule is udp, rdma or rdma-only, an address or *, and perhaps ports");
+      throw wrong(text, "a rule is a transport, an address or *, and perhaps ports");
     }
     Rule rule =
         Arrays.stream(Rule.values())
             .filter(value -> word(value).equals(matcher.group("rule")))
             .findFirst()
-            .orElseThrow(() -> wrong(text, "it begins with udp, rdma or rdma-only"));
+            .orElseThrow(
+                () -> wrong(text, "a transport is udp, rdma, rdma-only or rdma-multicast"));
     byte[] network =
         bytes(text, matcher.group("four") == null ? matcher.group("six") : matcher.group("four"));
     int prefix = number(matcher.group("prefix"), network.length * Byte.SIZE);
@@ -149,6 +155,12 @@ record Rules(List<Line> lines) {
     if (address != null && !address.isUnresolved() && of(address) == Rule.RDMA_ONLY) {
       throw new AeronException("the rule of " + address + " is rdma-only: " + why);
     }
+  }
+
+  /** Returns the group of a channel by RDMA; null if the channel is unicast, or by UDP. */
+  Group group(UdpChannel channel, InetSocketAddress address, InetSocketAddress local) {
+    boolean isByRdma = channel.isMulticast() && of(address) == Rule.RDMA_MULTICAST;
+    return isByRdma ? new Group(address, local.getAddress()) : null;
   }
 
   /**

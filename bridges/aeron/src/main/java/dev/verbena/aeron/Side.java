@@ -47,10 +47,15 @@ record Side(
     }
   }
 
-  /** Returns a channel that sends and receives by RDMA, too. */
-  RdmaChannel wrap(DatagramChannel socket) {
+  /**
+   * Returns a channel that sends and receives by RDMA, too.
+   *
+   * @param receiving the socket that receives, which is another one for multicast
+   * @param group the group whose messages it receives; null if it is not one of a group
+   */
+  RdmaChannel wrap(DatagramChannel socket, DatagramChannel receiving, Group group) {
     try {
-      return new RdmaChannel(socket, this);
+      return new RdmaChannel(socket, receiving, group, this);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -19,7 +19,8 @@ final class Source {
   /** Whether a message of the peer has arrived that names its nonce. */
   boolean isConfirmed;
 
-  Source(InetSocketAddress address, long nonce, int number, int cookie, Pending<DatagramQueue> queue) {
+  Source(
+      InetSocketAddress address, long nonce, int number, int cookie, Pending<DatagramQueue> queue) {
     this.address = address;
     this.nonce = nonce;
     this.number = number;

@@ -1,11 +1,13 @@
 package dev.verbena.aeron;
 
+import dev.verbena.address.Gid;
 import java.net.InetSocketAddress;
 import java.nio.channels.DatagramChannel;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.random.RandomGenerator;
+import org.agrona.collections.Long2ObjectHashMap;
 
 /**
  * The peers whose messages a socket accepts, by their cookies: the part of the {@link Rendezvous}
@@ -21,6 +23,9 @@ final class Sources {
   private static final long UNCONFIRMED_NS = 5_000_000_000L;
   private static final long FORGET_NS = 15_000_000_000L;
 
+  /** The second half of a GID of IPv4, without the address. */
+  private static final long IPV4_MAPPED = 0xffff_0000_0000L;
+
   private record Key(InetSocketAddress address, long nonce) {}
 
   private final DatagramChannel socket;
@@ -30,6 +35,10 @@ final class Sources {
   private final RendezvousFrame out = new RendezvousFrame();
   private final Source[] table = new Source[MAX];
   private final Map<Key, Source> byNonce = new HashMap<>();
+
+  /** Who sends to a group, by address and port. */
+  private final Long2ObjectHashMap<InetSocketAddress> members = new Long2ObjectHashMap<>();
+
   private int generation = RandomGenerator.getDefault().nextInt();
   private int unconfirmed;
 
@@ -137,6 +146,9 @@ final class Sources {
    * is a probe, or of nobody who was welcomed.
    */
   InetSocketAddress of(DatagramQueue queue) {
+    if (queue.isOfGroup() && queue.hasCookie()) {
+      return member(queue.sourceIp(), queue.cookie() & 0xffff);
+    }
     Source source = queue.hasCookie() ? sender(queue) : null;
     boolean isOurs = RendezvousFrame.isType(queue.memory(), queue.offset(), queue.length());
     if (source != null && !isOurs && source.isConfirmed) {
@@ -146,6 +158,20 @@ final class Sources {
       counters.dropped.incrementRelease();
     }
     return null;
+  }
+
+  private InetSocketAddress member(int ip, int port) {
+    long key = (long) ip << Short.SIZE | port;
+    InetSocketAddress member = members.get(key);
+    if (member == null) {
+      if (members.size() == MAX) {
+        members.clear();
+      }
+      Gid mapped = new Gid(0, IPV4_MAPPED | Integer.toUnsignedLong(ip));
+      member = new InetSocketAddress(mapped.toInetAddress(), port);
+      members.put(key, member);
+    }
+    return member;
   }
 
   private Source sender(DatagramQueue queue) {

@@ -1,6 +1,7 @@
 package dev.verbena.aeron;
 
 import io.aeron.driver.media.ReceiveDestinationTransport;
+import io.aeron.driver.media.UdpChannel;
 import io.aeron.driver.media.UdpChannelTransport;
 import java.lang.System.Logger.Level;
 import java.lang.invoke.MethodHandles;
@@ -29,11 +30,13 @@ final class TransportChannels {
 
   /** Returns whether the transport sends by RDMA now. */
   static boolean wrapSends(ReceiveDestinationTransport transport, Side side) {
-    if (SEND == null || RECEIVE == null) {
+    UdpChannel channel = transport.udpChannel();
+    Group group = side.rules().group(channel, channel.remoteData(), channel.localData());
+    if (SEND == null || RECEIVE == null || (channel.isMulticast() && group == null)) {
       return false;
     }
     DatagramChannel socket = (DatagramChannel) SEND.get(transport);
-    SEND.set(transport, side.wrap(socket));
+    SEND.set(transport, side.wrap(socket, (DatagramChannel) RECEIVE.get(transport), group));
     return true;
   }
 

@@ -65,8 +65,7 @@ class ChannelsTest {
     String second = Hosts.channel(Hosts.A);
     ExclusivePublication publication = publisher.publish("aeron:udp?control-mode=manual");
     Stream stream =
-        new Stream(
-            hosts, publication, subscriber.subscribe(first), subscriber.subscribe(second));
+        new Stream(hosts, publication, subscriber.subscribe(first), subscriber.subscribe(second));
     publication.addDestination(first);
     publication.addDestination(second);
     assertByRdma(stream, publisher, 2);
@@ -120,8 +119,7 @@ class ChannelsTest {
         publisher.publish(requests + "|response-correlation-id=" + client.registrationId());
     Stream stream = new Stream(hosts, request, server).connect();
     long image = server.imageBySessionId(request.sessionId()).correlationId();
-    ExclusivePublication answer =
-        subscriber.publish(answers + "|response-correlation-id=" + image);
+    ExclusivePublication answer = subscriber.publish(answers + "|response-correlation-id=" + image);
     assertByRdma(stream, publisher, 1);
     assertByRdma(new Stream(hosts, answer, client), subscriber, 1);
   }

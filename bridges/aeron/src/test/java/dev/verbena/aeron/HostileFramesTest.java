@@ -178,7 +178,7 @@ class HostileFramesTest {
   }
 
   private static DatagramQueue queue() {
-    return Worker.call(() -> Devices.of(Hosts.address(Hosts.B)).createQueue(16));
+    return Worker.call(() -> Devices.of(Hosts.address(Hosts.B)).createQueue(16, null));
   }
 
   /** A peer that answers, and whose answers are wrong. */
@@ -258,8 +258,7 @@ class HostileFramesTest {
       frame.set(RendezvousFrame.Kind.BYE, first.nonce(), 0);
       send(peer, first.from());
       Answered _ =
-          answerUntil(
-              peer, queue, () -> publisher.count("RDMA sender: ", "dropped") > dropped);
+          answerUntil(peer, queue, () -> publisher.count("RDMA sender: ", "dropped") > dropped);
       assertTrue(paths() > before);
     }
     publication.close();
@@ -330,8 +329,7 @@ class HostileFramesTest {
     hosts.until(
         () -> {
           if (welcome(peer, read, queue)) {
-            last[0] =
-                new Answered(greeting, read.nonce(), last[0].challenge, last[0].sequence);
+            last[0] = new Answered(greeting, read.nonce(), last[0].challenge, last[0].sequence);
           }
           if (isProbe(queue, read)) {
             last[0] = new Answered(last[0].from, last[0].nonce, read.nonce(), read.sequence());

@@ -64,6 +64,14 @@ class RulesTest {
   }
 
   @Test
+  void multicastByRdmaIsOfGroupsOnly() {
+    String rules = "rdma-multicast *; udp *";
+    assertEquals(Rules.Rule.RDMA_MULTICAST, rule(rules, "239.0.0.1", 1));
+    assertEquals(Rules.Rule.UDP, rule(rules, "10.0.0.1", 1));
+    assertEquals(Rules.Rule.UDP, rule(rules, "ff02::1", 1));
+  }
+
+  @Test
   void rdmaOnlyFailsForMulticast() {
     System.setProperty(Rules.PROPERTY, "rdma-only *");
     try (Hosts hosts = new Hosts()) {

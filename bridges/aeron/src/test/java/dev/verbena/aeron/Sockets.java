@@ -2,6 +2,9 @@ package dev.verbena.aeron;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.StandardProtocolFamily;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.util.Random;
@@ -34,11 +37,22 @@ final class Sockets {
     return open(address, 0);
   }
 
+  /** Opens a socket that is one of a group. */
+  RdmaChannel open(String address, InetSocketAddress group) throws IOException {
+    DatagramChannel socket = DatagramChannel.open(StandardProtocolFamily.INET);
+    socket.bind(new InetSocketAddress(Hosts.address(address), 0));
+    socket.setOption(
+        StandardSocketOptions.IP_MULTICAST_IF,
+        NetworkInterface.getByInetAddress(Hosts.address(Hosts.A)));
+    socket.configureBlocking(false);
+    return new RdmaChannel(socket, socket, new Group(group, Hosts.address(address)), side);
+  }
+
   RdmaChannel open(String address, int port) throws IOException {
     DatagramChannel socket = DatagramChannel.open();
     socket.bind(new InetSocketAddress(Hosts.address(address), port));
     socket.configureBlocking(false);
-    return new RdmaChannel(socket, side);
+    return new RdmaChannel(socket, socket, null, side);
   }
 
   static InetSocketAddress address(DatagramChannel socket) throws IOException {

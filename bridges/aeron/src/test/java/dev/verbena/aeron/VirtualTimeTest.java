@@ -505,7 +505,7 @@ class VirtualTimeTest {
   }
 
   private static DatagramQueue queue(String address) {
-    return Worker.call(() -> Devices.of(Hosts.address(address)).createQueue(16));
+    return Worker.call(() -> Devices.of(Hosts.address(address)).createQueue(16, null));
   }
 
   @Test
@@ -559,5 +559,23 @@ class VirtualTimeTest {
             });
     Worker.call(() -> null);
     assertTrue(pending.failure().contains("of the test"));
+  }
+
+  @Test
+  void aMessageOfAGroupHasTheAddressOfItsSender() throws IOException {
+    InetSocketAddress group = new InetSocketAddress(Hosts.address("224.20.30.39"), 9999);
+    Sockets members = new Sockets("rdma-multicast *");
+    try (RdmaChannel sender = members.open(Hosts.A, group);
+        RdmaChannel receiver = members.open(Hosts.B, group)) {
+      for (int messages = 0; messages < 2; ) {
+        sendOnce(sender, group);
+        Worker.call(() -> null);
+        members.pass(2);
+        received.clear();
+        SocketAddress from = receiver.receive(received);
+        assertTrue(from == null || from.equals(Sockets.address(sender)), "from " + from);
+        messages += from == null ? 0 : 1;
+      }
+    }
   }
 }
