@@ -103,7 +103,7 @@ class ChannelsTest {
 
   @Test
   void ipv6() {
-    hosts.addDevice("c", Hosts.SIX);
+    hosts.addIpv6Device();
     String channel = Hosts.channel("[" + Hosts.SIX + "]");
     Subscription subscription = subscriber.subscribe(channel);
     assertByRdma(new Stream(hosts, publisher.publish(channel), subscription), publisher, 1);

@@ -9,6 +9,7 @@ import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Assumptions;
 
 /**
  * Two software devices, with the addresses 127.0.0.1 and 127.0.0.2, and drivers that exchange
@@ -19,7 +20,7 @@ final class Hosts implements AutoCloseable {
   static final String A = "127.0.0.1";
   static final String B = "127.0.0.2";
 
-  /** An address whose device tests add. */
+  /** An address of IPv6, whose device tests add. */
   static final String SIX = "::1";
 
   final SoftNetwork network = SoftNetwork.create();
@@ -33,6 +34,15 @@ final class Hosts implements AutoCloseable {
 
   void addDevice(String name, String address) {
     Device _ = network.addDevice(name, address(address));
+  }
+
+  /** Adds a device with the address {@link #SIX}; skips the test on a machine without IPv6. */
+  void addIpv6Device() {
+    try (DatagramSocket _ = new DatagramSocket(0, address(SIX))) {
+      addDevice("c", SIX);
+    } catch (SocketException e) {
+      Assumptions.abort("this machine has no address " + SIX);
+    }
   }
 
   /** Returns an endpoint or control address with a port that no socket of this machine has. */

@@ -365,7 +365,7 @@ class VirtualTimeTest {
 
   @Test
   void aBusyDeviceOfAWildcardSocketLeavesRoomForTheOthers() throws IOException {
-    hosts.addDevice("c", Hosts.SIX);
+    hosts.addIpv6Device();
     try (RdmaChannel all = sockets.open("::");
         RdmaChannel six = sockets.open(Hosts.SIX)) {
       int port = Sockets.address(all).getPort();
@@ -456,7 +456,7 @@ class VirtualTimeTest {
 
   @Test
   void aCookieCountsOnlyOnTheQueueThatItWasGivenFor() throws IOException {
-    hosts.addDevice("c", Hosts.SIX);
+    hosts.addIpv6Device();
     Device device =
         hosts.network.addDevice("d", Hosts.address("127.0.0.7"), Hosts.address("fd00::7"));
     try (RdmaChannel all = sockets.open("::");
