@@ -38,7 +38,7 @@ final class DatagramQueue {
   private static final int QUEUE_KEYS = Integer.MAX_VALUE;
 
   private final LocalDevice device;
-  private final Group group;
+  private final boolean isOfGroup;
   private final OpenObjects objects;
   private final ProtectionDomain domain;
   private final CompletionQueue sendCompletions;
@@ -73,13 +73,13 @@ final class DatagramQueue {
    * Creates the queue pair and posts its receive requests.
    *
    * @param receiveSlots the number of receive requests
-   * @param group the group whose messages it receives; null if it is not one of a group
+   * @param group the group whose messages it receives or sends; null if it is not one of a group
    */
   DatagramQueue(LocalDevice device, int receiveSlots, Group group) {
     assert Worker.isCurrent();
     this.device = device;
     this.receiveSlots = receiveSlots;
-    this.group = group;
+    this.isOfGroup = group != null && group.isMember();
     this.maximum = device.mtu();
     this.slotSize = Math.ceilDiv(GlobalRoutingHeader.SIZE + maximum, ALIGNMENT) * ALIGNMENT;
     try (OpenObjects made = new OpenObjects()) {
@@ -101,9 +101,9 @@ final class DatagramQueue {
       }
       setup = queuePair.setup().port(device.port()).gid(device.gidIndex());
       int random = RandomGenerator.getDefault().nextInt() & QUEUE_KEYS;
-      setup.queueKey(group == null ? random : group.queueKey());
+      setup.queueKey(isOfGroup ? group.queueKey() : random);
       setup.activate();
-      if (group != null) {
+      if (isOfGroup) {
         queuePair.attachMulticast(group.gid(), 0);
       }
       address = setup.address();
@@ -199,6 +199,7 @@ final class DatagramQueue {
     try {
       int slot = nextSlot();
       if (slot < 0) {
+        int _ = sendRing.post(); // What the device had no room for, or nothing ever completes.
         return false;
       }
       int length = data.remaining();
@@ -292,7 +293,7 @@ final class DatagramQueue {
 
   /** Returns whether messages are those of a group. */
   boolean isOfGroup() {
-    return group != null;
+    return isOfGroup;
   }
 
   /** Returns the IPv4 address of the sender, which is at the end of the header. */

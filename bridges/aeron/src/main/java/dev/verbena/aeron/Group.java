@@ -6,13 +6,15 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
 /**
- * A multicast group of IPv4 whose messages a socket receives by RDMA. Nobody is asked: the rule
- * says that all its members have the bridge.
+ * A multicast group of IPv4 whose messages go by RDMA. Nobody is asked: the rule says that all its
+ * members have the bridge. What members send to their senders goes by UDP, so that a sender whose
+ * device is missing hears them, too.
  *
  * @param address the group and its port
  * @param local the address of the interface
+ * @param isMember whether the socket receives, and does not send
  */
-record Group(InetSocketAddress address, InetAddress local) {
+record Group(InetSocketAddress address, InetAddress local, boolean isMember) {
   /** The queue pair number of all members of a group. */
   private static final int MEMBERS = 0xffffff;
 

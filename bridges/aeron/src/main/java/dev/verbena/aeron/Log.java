@@ -15,7 +15,12 @@ final class Log {
 
   /** Logs a message the first time that it is given. */
   static void once(Level level, String message) {
-    if (REPORTED.size() < MAX_REMEMBERED && REPORTED.add(message)) {
+    once(level, message, message);
+  }
+
+  /** Logs a message the first time that its reason is given. */
+  static void once(Level level, String reason, String message) {
+    if (REPORTED.size() < MAX_REMEMBERED && REPORTED.add(reason)) {
       LOGGER.log(level, message);
     }
   }

@@ -1,5 +1,6 @@
 package dev.verbena.aeron;
 
+import dev.verbena.VerbsException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
@@ -18,6 +19,9 @@ import java.util.function.Supplier;
 final class Queues {
   /** How many requests may wait for the worker, whoever sends to the socket. */
   private static final int MAX_PENDING = 64;
+
+  /** Why a request beyond these has no result. */
+  static final String BUSY = "too many peers at once";
 
   private static final DatagramQueue[] NONE = {};
 
@@ -96,7 +100,7 @@ final class Queues {
     if (pending.incrementAndGet() > MAX_PENDING) {
       pending.decrementAndGet();
       Pending<DatagramQueue> refused = new Pending<>();
-      refused.fail("too many peers at once");
+      refused.fail(BUSY);
       return refused;
     }
     return Worker.ask(
@@ -124,9 +128,23 @@ final class Queues {
       return queue;
     } catch (RuntimeException e) {
       Level level = e instanceof NoDeviceException ? Level.INFO : Level.WARNING;
-      Log.once(level, local.getHostAddress() + " stays on UDP: " + e.getMessage());
+      String what = local.getHostAddress() + consequence() + ": ";
+      Log.once(level, what + reason(e), what + e.getMessage());
       throw e;
     }
+  }
+
+  private String consequence() {
+    return group != null && group.isMember()
+        ? " receives nothing that is sent by RDMA to " + group.address()
+        : " stays on UDP";
+  }
+
+  /** Returns why there is no queue, without the numbers of objects, which are others each time. */
+  private static String reason(RuntimeException e) {
+    return e instanceof VerbsException failed
+        ? new VerbsException(failed.function(), failed.errno()).getMessage()
+        : e.getMessage();
   }
 
   private void publish() {
@@ -155,7 +173,7 @@ final class Queues {
           byDevice.clear();
           publish();
           for (DatagramQueue queue : open) {
-            queue.close();
+            Worker.run(queue::close); // Whether or not the others can be closed.
           }
         });
   }

@@ -39,6 +39,7 @@ final class RdmaChannel extends DatagramChannel {
   private final Side side;
   private final TransportCounters counters;
   private final Queues queues;
+  private final boolean isMember;
   private final Rendezvous rendezvous;
 
   private InetSocketAddress connected;
@@ -64,7 +65,7 @@ final class RdmaChannel extends DatagramChannel {
    * Creates a channel.
    *
    * @param receiving the socket that receives, which is another one for multicast
-   * @param group the group whose messages it receives by RDMA, too; null if it is not one of a
+   * @param group the group whose messages it sends or receives by RDMA; null if it is not one of a
    *     group
    */
   RdmaChannel(DatagramChannel socket, DatagramChannel receiving, Group group, Side side)
@@ -75,6 +76,7 @@ final class RdmaChannel extends DatagramChannel {
     this.side = side;
     this.counters = side.counters();
     this.queues = new Queues(socket, side.receiveSlots(), group);
+    this.isMember = group != null && group.isMember();
     this.rendezvous = new Rendezvous(socket, queues, side);
     this.connected = (InetSocketAddress) socket.getRemoteAddress();
   }
@@ -101,6 +103,10 @@ final class RdmaChannel extends DatagramChannel {
   private int sendByRdma(ByteBuffer frame, InetSocketAddress to) {
     if (!isOpen()) {
       return BY_UDP; // The socket says that it is closed.
+    }
+    if (isMember) {
+      counters.sentByUdp.incrementRelease();
+      return BY_UDP;
     }
     long now = side.clock().nanoTime();
     Path path = rendezvous.pathTo(to, now);
@@ -163,6 +169,7 @@ final class RdmaChannel extends DatagramChannel {
     if (ready != null && ready.failure() == null) {
       return take(target);
     }
+    ready = null;
     boolean isSocketDue =
         ++polls >= (hasSocketMore ? POLLS_OF_BOTH : POLLS_OF_RDMA)
             || now - lastSocketPoll >= MAX_WITHOUT_SOCKET_NS;

@@ -41,7 +41,7 @@ final class RdmaReceiveChannelEndpoint extends ReceiveChannelEndpoint {
       side.rules().requireUdpAllowed(udpChannel, "multicast is by UDP");
     }
     super.openDatagramChannel(statusIndicator);
-    Group group = side.rules().group(udpChannel, udpChannel.remoteData(), udpChannel.localData());
+    Group group = side.rules().group(udpChannel, true);
     if (!udpChannel.isMulticast() || group != null) {
       channel = side.wrap(sendDatagramChannel, receiveDatagramChannel, group);
       sendDatagramChannel = channel;
@@ -71,6 +71,12 @@ final class RdmaReceiveChannelEndpoint extends ReceiveChannelEndpoint {
       added.add(transport);
     }
     return super.addDestination(transport);
+  }
+
+  @Override
+  public void removeDestination(int transportIndex) {
+    boolean _ = added.remove(destination(transportIndex));
+    super.removeDestination(transportIndex);
   }
 
   @Override

@@ -22,8 +22,7 @@ final class RdmaSendChannelEndpoint extends SendChannelEndpoint {
       side.rules().requireUdpAllowed(udpChannel, "multicast is by UDP");
     }
     super.openDatagramChannel(statusIndicator);
-    Group group =
-        side.rules().group(udpChannel, udpChannel.remoteControl(), udpChannel.localControl());
+    Group group = side.rules().group(udpChannel, false);
     if (!udpChannel.isMulticast() || group != null) {
       if (group == null) {
         side.requireDevice(sendDatagramChannel, connectAddress);

@@ -144,10 +144,9 @@ final class Rendezvous {
     if (failure != null) {
       path.obstacle = failure;
       path.queue = null;
-      path.nextStep = now + (queue == null ? WITHOUT_DEVICE : CLEAN_UP);
+      path.nextStep = now + (queue == null ? withoutQueue(path) : CLEAN_UP);
     } else if (queue != null && isOfGroup(path)) {
-      path.offer = new Offer(Group.members(path.peer), localPort(), queue.maximum());
-      prepare(path, now);
+      accept(path, new Offer(Group.members(path.peer), localPort(), queue.maximum()), now);
     } else if (queue != null) {
       path.nonce = random.nextLong();
       path.challenge = random.nextLong();
@@ -158,6 +157,14 @@ final class Rendezvous {
     } else {
       lookAgain(path, now);
     }
+  }
+
+  /** Returns when a queue is asked for again: soon if Aeron gives up what is dropped until then. */
+  private static long withoutQueue(Path path) {
+    if (path.obstacle.equals(Queues.BUSY)) {
+      return FIRST_BACKOFF;
+    }
+    return path.rule == Rules.Rule.RDMA_ONLY ? CLEAN_UP : WITHOUT_DEVICE;
   }
 
   private void lookAgain(Path path, long now) {

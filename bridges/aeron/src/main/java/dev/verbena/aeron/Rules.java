@@ -158,9 +158,10 @@ record Rules(List<Line> lines) {
   }
 
   /** Returns the group of a channel by RDMA; null if the channel is unicast, or by UDP. */
-  Group group(UdpChannel channel, InetSocketAddress address, InetSocketAddress local) {
-    boolean isByRdma = channel.isMulticast() && of(address) == Rule.RDMA_MULTICAST;
-    return isByRdma ? new Group(address, local.getAddress()) : null;
+  Group group(UdpChannel channel, boolean isMember) {
+    InetSocketAddress data = channel.remoteData();
+    boolean isByRdma = channel.isMulticast() && of(data) == Rule.RDMA_MULTICAST;
+    return isByRdma ? new Group(data, channel.localData().getAddress(), isMember) : null;
   }
 
   /**

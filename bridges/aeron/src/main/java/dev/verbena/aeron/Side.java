@@ -51,7 +51,7 @@ record Side(
    * Returns a channel that sends and receives by RDMA, too.
    *
    * @param receiving the socket that receives, which is another one for multicast
-   * @param group the group whose messages it receives; null if it is not one of a group
+   * @param group the group whose messages it receives or sends; null if it is not one of a group
    */
   RdmaChannel wrap(DatagramChannel socket, DatagramChannel receiving, Group group) {
     try {

@@ -31,7 +31,7 @@ final class TransportChannels {
   /** Returns whether the transport sends by RDMA now. */
   static boolean wrapSends(ReceiveDestinationTransport transport, Side side) {
     UdpChannel channel = transport.udpChannel();
-    Group group = side.rules().group(channel, channel.remoteData(), channel.localData());
+    Group group = side.rules().group(channel, true);
     if (SEND == null || RECEIVE == null || (channel.isMulticast() && group == null)) {
       return false;
     }

@@ -29,6 +29,11 @@ final class Hosts implements AutoCloseable {
   Hosts() {
     addDevice("a", A);
     addDevice("b", B);
+    look();
+  }
+
+  /** Forgets which addresses have a device, and which do not. */
+  void look() {
     Devices.use(this::devices);
   }
 

@@ -38,14 +38,15 @@ final class Sockets {
   }
 
   /** Opens a socket that is one of a group. */
-  RdmaChannel open(String address, InetSocketAddress group) throws IOException {
+  RdmaChannel open(String address, InetSocketAddress group, boolean isMember) throws IOException {
     DatagramChannel socket = DatagramChannel.open(StandardProtocolFamily.INET);
     socket.bind(new InetSocketAddress(Hosts.address(address), 0));
     socket.setOption(
         StandardSocketOptions.IP_MULTICAST_IF,
         NetworkInterface.getByInetAddress(Hosts.address(Hosts.A)));
     socket.configureBlocking(false);
-    return new RdmaChannel(socket, socket, new Group(group, Hosts.address(address)), side);
+    Group of = new Group(group, Hosts.address(address), isMember);
+    return new RdmaChannel(socket, socket, of, side);
   }
 
   RdmaChannel open(String address, int port) throws IOException {

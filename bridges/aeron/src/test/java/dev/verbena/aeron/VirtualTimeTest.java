@@ -4,21 +4,31 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.verbena.Errno;
 import dev.verbena.verbs.AddressHandle;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.QueuePair;
+import io.aeron.protocol.HeaderFlyweight;
 import java.io.IOException;
 import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.DatagramChannel;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import java.util.logging.StreamHandler;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -565,8 +575,8 @@ class VirtualTimeTest {
   void aMessageOfAGroupHasTheAddressOfItsSender() throws IOException {
     InetSocketAddress group = new InetSocketAddress(Hosts.address("224.20.30.39"), 9999);
     Sockets members = new Sockets("rdma-multicast *");
-    try (RdmaChannel sender = members.open(Hosts.A, group);
-        RdmaChannel receiver = members.open(Hosts.B, group)) {
+    try (RdmaChannel sender = members.open(Hosts.A, group, false);
+        RdmaChannel receiver = members.open(Hosts.B, group, true)) {
       for (int messages = 0; messages < 2; ) {
         sendOnce(sender, group);
         Worker.call(() -> null);
@@ -577,5 +587,145 @@ class VirtualTimeTest {
         messages += from == null ? 0 : 1;
       }
     }
+  }
+
+  @Test
+  void aMessageOfAQueueThatFailsIsNotOneMoreForEver() throws IOException {
+    connect();
+    while (!second.hasMore()) {
+      int _ = first.send(frame.clear(), peer);
+      boolean _ = receive(second);
+    }
+    Devices.use(List::of);
+    while (second.hasMore()) {
+      assertTrue(!receive(second));
+    }
+  }
+
+  @Test
+  void aQueueThatCannotBeClosedLeavesNoOtherOpen() throws IOException {
+    hosts.addIpv6Device();
+    RdmaChannel all = sockets.open("::");
+    int port = Sockets.address(all).getPort();
+    for (String address : List.of(Hosts.A, Hosts.SIX)) {
+      int _ = all.send(frame.clear(), new InetSocketAddress(Hosts.address(address), port));
+      Worker.call(() -> null);
+    }
+    hosts.network.faults().fail("ibv_dealloc_pd", 1, Errno.ENOMEM);
+    all.close();
+    Worker.call(() -> null);
+    Map<String, Integer> after = Worker.call(hosts.network::openObjects);
+    assertEquals(1, after.get("protection domain"), after.toString());
+  }
+
+  @Test
+  void manyPeersOfAWildcardSocketWaitForTheWorkerOnly() throws IOException {
+    try (RdmaChannel all = sockets.open("0.0.0.0")) {
+      for (int i = 0; i < 200; i++) {
+        int _ = all.send(frame.clear(), new InetSocketAddress(Hosts.address(Hosts.B), 20000 + i));
+      }
+      int _ = all.send(frame.clear(), peer);
+      for (int i = 0; i < 50 && sockets.counters.paths.get() == 0; i++) {
+        Worker.call(() -> null);
+        sockets.pass(100);
+        int _ = all.send(frame.clear(), peer);
+        boolean _ = receive(all);
+        boolean _ = receive(second);
+      }
+      assertEquals(1, sockets.counters.paths.get());
+    }
+  }
+
+  @Test
+  void aDeviceThatComesBackIsFoundBeforeAeronGivesUp() throws IOException {
+    Sockets only = new Sockets("rdma-only *");
+    hosts.network.removeDevice("a");
+    try (RdmaChannel from = only.open(Hosts.A)) {
+      for (int i = 0; i < 3; i++) {
+        sendOnce(from, peer);
+        Worker.call(() -> null);
+        only.pass(500);
+      }
+      hosts.addDevice("a", Hosts.A);
+      hosts.look();
+      for (int i = 0; i < 30 && only.counters.paths.get() == 0; i++) {
+        only.pass(100);
+        sendOnce(from, peer);
+        settle();
+        boolean _ = receive(from);
+      }
+      assertEquals(1, only.counters.paths.get());
+    }
+  }
+
+  @Test
+  void aSetupBeforeTheQueueOfAGroupDecides() throws IOException {
+    InetSocketAddress group = new InetSocketAddress(Hosts.address("224.20.30.39"), 9999);
+    Sockets members = new Sockets("rdma-multicast *");
+    ByteBuffer setup = ByteBuffer.allocateDirect(200).order(ByteOrder.LITTLE_ENDIAN);
+    setup.putShort(6, (short) HeaderFlyweight.HDR_TYPE_SETUP).putInt(32, 5000);
+    try (RdmaChannel sender = members.open(Hosts.A, group, false)) {
+      int _ = sender.send(setup, group);
+      for (int i = 0; i < 20; i++) {
+        Worker.call(() -> null);
+        members.pass(2);
+        sendOnce(sender, group);
+        assertEquals(0, members.counters.sentByRdma.get());
+      }
+      assertEquals(1, members.counters.tooLong.get());
+    }
+  }
+
+  @Test
+  void membersOfAGroupAnswerByUdp() throws IOException {
+    InetSocketAddress group = new InetSocketAddress(Hosts.address("224.20.30.39"), 9999);
+    InetSocketAddress control = new InetSocketAddress(Hosts.address("224.20.30.40"), 9999);
+    Sockets members = new Sockets("rdma-multicast *");
+    try (RdmaChannel member = members.open(Hosts.A, group, true)) {
+      for (int i = 1; i <= 20; i++) {
+        sendOnce(member, control);
+        Worker.call(() -> null);
+        members.pass(2);
+        boolean _ = receive(member);
+        assertEquals(i, members.counters.sentByUdp.get());
+      }
+    }
+  }
+
+  @Test
+  void aReasonIsLoggedOnceWhateverTheNumbersOfItsObjects() throws IOException {
+    List<String> lines = new ArrayList<>();
+    Handler handler =
+        new StreamHandler() {
+          @Override
+          public synchronized void publish(LogRecord line) {
+            lines.add(line.getMessage());
+          }
+        };
+    Logger logger = Logger.getLogger("dev.verbena.aeron");
+    logger.addHandler(handler);
+    for (int i = 0; i < 3; i++) {
+      hosts.network.faults().fail("ibv_modify_qp", 1, Errno.EMFILE);
+      try (RdmaChannel socket = sockets.open(Hosts.A)) {
+        sendOnce(socket, peer);
+      }
+      Worker.call(() -> null);
+    }
+    logger.removeHandler(handler);
+    assertTrue(lines.size() <= 1, lines.toString()); // None if another test had the reason.
+  }
+
+  @Test
+  void aSendQueueThatWasFullIsUsedAgain() throws IOException {
+    connect();
+    hosts.network.faults().fillQueues("a");
+    while (first.send(frame.clear(), peer) > 0) {}
+    hosts.network.faults().freeQueues();
+    for (int i = 0; i < 100; i++) {
+      settle();
+      int sent = first.send(frame.clear(), peer);
+      assertTrue(sent > 0 || i == 0);
+    }
+    assertEquals(1, sockets.counters.paths.get());
   }
 }
