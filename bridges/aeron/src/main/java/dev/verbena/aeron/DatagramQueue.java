@@ -161,10 +161,14 @@ final class DatagramQueue {
     return maximum;
   }
 
-  /** Creates an address handle, which is closed with the queue at the latest. */
-  AddressHandle handleTo(QueuePairAddress remote) {
+  /**
+   * Creates an address handle, which is closed with the queue at the latest.
+   *
+   * @param hops how many routers the messages may pass, and one
+   */
+  AddressHandle handleTo(QueuePairAddress remote, int hops) {
     assert Worker.isCurrent();
-    return domain.createAddressHandle(setup.pathTo(remote));
+    return domain.createAddressHandle(setup.hopLimit(hops).pathTo(remote));
   }
 
   /** Returns why the queue cannot be used any more; null if it can. */

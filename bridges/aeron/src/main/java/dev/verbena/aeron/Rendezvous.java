@@ -1,10 +1,14 @@
 package dev.verbena.aeron;
 
 import dev.verbena.address.Gid;
+import dev.verbena.address.GlobalRoute;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.verbs.AddressHandle;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
 import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.util.ArrayDeque;
@@ -244,9 +248,18 @@ final class Rendezvous {
   private void prepare(Path path, long now) {
     DatagramQueue queue = path.queue();
     QueuePairAddress remote = path.offer.address();
-    path.handle = Worker.ask(() -> queue.handleTo(remote));
+    int hops = isOfGroup(path) ? multicastTtl() : GlobalRoute.DEFAULT_HOP_LIMIT;
+    path.handle = Worker.ask(() -> queue.handleTo(remote, hops));
     path.state = Path.State.HANDLE;
     lookAgain(path, now);
+  }
+
+  private int multicastTtl() {
+    try {
+      return socket.getOption(StandardSocketOptions.IP_MULTICAST_TTL);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** Returns the port of the socket, by which members of a group know it. */

@@ -138,7 +138,7 @@ class HostileFramesTest {
     assertEquals(RendezvousFrame.Kind.WELCOME, welcome.kind());
     assertEquals(42, welcome.nonce());
     Offer offer = welcome.offer();
-    AddressHandle handle = Worker.call(() -> queue.handleTo(offer.address()));
+    AddressHandle handle = Worker.call(() -> queue.handleTo(offer.address(), 1));
 
     // Data before the probe, with another cookie, and a probe that is too short.
     ByteBuffer data = ByteBuffer.allocateDirect(RendezvousFrame.SIZE);
@@ -149,7 +149,7 @@ class HostileFramesTest {
     assertDropped(queue, tooShort, handle, offer);
     // By another queue pair.
     DatagramQueue other = queue();
-    AddressHandle ofOther = Worker.call(() -> other.handleTo(offer.address()));
+    AddressHandle ofOther = Worker.call(() -> other.handleTo(offer.address(), 1));
     assertDropped(other, frame.set(RendezvousFrame.Kind.PROBE, 1, 1).bytes(), ofOther, offer);
 
     assertTrue(queue.send(frame.set(RendezvousFrame.Kind.PROBE, 9, 3).bytes(), handle, offer));

@@ -14,6 +14,7 @@ import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.ClosedChannelException;
@@ -522,7 +523,7 @@ class VirtualTimeTest {
   void aQueueThatFailedHandsOutNothingMore() {
     DatagramQueue from = queue(Hosts.A);
     DatagramQueue to = queue(Hosts.B);
-    AddressHandle handle = Worker.call(() -> from.handleTo(to.address()));
+    AddressHandle handle = Worker.call(() -> from.handleTo(to.address(), 1));
     Offer offer = new Offer(to.address(), 1, 4096);
     while (!to.next() || !to.hasMore()) { // One is handled, and more have arrived.
       for (int i = 0; i < 4; i++) {
@@ -541,7 +542,7 @@ class VirtualTimeTest {
   void completionsThatFailedEndTheQueue() throws ReflectiveOperationException {
     DatagramQueue from = queue(Hosts.A);
     DatagramQueue to = queue(Hosts.B);
-    AddressHandle handle = Worker.call(() -> from.handleTo(to.address()));
+    AddressHandle handle = Worker.call(() -> from.handleTo(to.address(), 1));
     breakUp(to);
     assertTrue(!to.next());
     assertTrue(to.failure().contains("WR_FLUSH_ERR"), to.failure());
@@ -727,5 +728,25 @@ class VirtualTimeTest {
       assertTrue(sent > 0 || i == 0);
     }
     assertEquals(1, sockets.counters.paths.get());
+  }
+
+  @Test
+  void messagesOfAGroupPassAsManyRoutersAsItsFrames() throws IOException {
+    InetSocketAddress group = new InetSocketAddress(Hosts.address("224.20.30.39"), 9999);
+    Group of = new Group(group, Hosts.address(Hosts.B), true);
+    DatagramQueue member =
+        Worker.call(() -> Devices.of(Hosts.address(Hosts.B)).createQueue(16, of));
+    Sockets members = new Sockets("rdma-multicast *");
+    try (RdmaChannel sender = members.open(Hosts.A, group, false)) {
+      sender.setOption(StandardSocketOptions.IP_MULTICAST_TTL, 5);
+      while (!member.next()) {
+        sendOnce(sender, group);
+        Worker.call(() -> null);
+        members.pass(2);
+        boolean _ = receive(sender);
+      }
+      assertEquals(5, member.memory().get(member.offset() - 12)); // Of the header of IPv4.
+    }
+    Worker.run(member::close);
   }
 }
