@@ -109,10 +109,10 @@ public final class DataPathUser {
     if (now != null && !now.awaitEnd(start, nanos)) {
       Thread user = now.user();
       throw new IllegalStateException(
-          "%s cannot be closed: thread %s does not return from a call with its %s"
+          "%s cannot be closed: %s does not return from a call with its %s"
               .formatted(
                   closing,
-                  user == null ? "" : Core.nameOf(user),
+                  user == null ? "a thread" : "thread " + Core.nameOf(user),
                   owner.getClass().getSimpleName()));
     }
   }

@@ -2,6 +2,7 @@ package dev.verbena.aeron;
 
 import dev.verbena.VerbsException;
 import dev.verbena.address.GlobalRoutingHeader;
+import dev.verbena.address.Mtu;
 import dev.verbena.address.QueuePairAddress;
 import dev.verbena.util.ReceiveRing;
 import dev.verbena.util.SendRing;
@@ -48,6 +49,9 @@ final class DatagramQueue {
   private final QueuePairAddress address;
   private final int maximum;
 
+  /** The longest message that may arrive: nobody tells the senders of a group the MTU of here. */
+  private final int longest;
+
   /** Slots of received messages, then slots of messages that are sent. */
   private final MemoryRegion region;
 
@@ -59,6 +63,10 @@ final class DatagramQueue {
   private final SendRing sendRing;
   private final int maxInline;
   private final ByteBuffer[] inlineData;
+
+  /** Whether the request of a slot has inline data. */
+  private final boolean[] isInline = new boolean[SENDS];
+
   private final ReceiveRing receiveRing;
   private final Completions sent = new Completions(BATCH);
   private final Completions received = new Completions(BATCH);
@@ -81,7 +89,8 @@ final class DatagramQueue {
     this.receiveSlots = receiveSlots;
     this.isOfGroup = group != null && group.isMember();
     this.maximum = device.mtu();
-    this.slotSize = Math.ceilDiv(GlobalRoutingHeader.SIZE + maximum, ALIGNMENT) * ALIGNMENT;
+    this.longest = isOfGroup ? Mtu.MTU_4096.bytes() : maximum;
+    this.slotSize = Math.ceilDiv(GlobalRoutingHeader.SIZE + longest, ALIGNMENT) * ALIGNMENT;
     try (OpenObjects made = new OpenObjects()) {
       domain = made.add(device.context().allocateProtectionDomain());
       sendCompletions = made.add(queue(device, SENDS));
@@ -95,6 +104,9 @@ final class DatagramQueue {
       maxInline = Math.min(MAX_INLINE, queuePair.capacity().maxInlineData());
       sends = new SendList(SENDS, 1, maxInline);
       sendRing = new SendRing(queuePair, sends, 0);
+      for (int i = 0; i < SENDS; i++) {
+        format(i, false);
+      }
       inlineData = new ByteBuffer[maxInline == 0 ? 0 : SENDS];
       for (int i = 0; i < inlineData.length; i++) {
         inlineData[i] = sends.inlineData(i).asByteBuffer();
@@ -139,7 +151,7 @@ final class DatagramQueue {
   private ReceiveList receives() {
     ReceiveList receives = new ReceiveList(receiveSlots, 1);
     for (int i = 0; i < receiveSlots; i++) {
-      receives.local(i, region, (long) i * slotSize, GlobalRoutingHeader.SIZE + maximum);
+      receives.local(i, region, (long) i * slotSize, GlobalRoutingHeader.SIZE + longest);
     }
     return receives;
   }
@@ -156,7 +168,7 @@ final class DatagramQueue {
     return queuePair.number();
   }
 
-  /** Returns the longest message that can be sent and received. */
+  /** Returns the longest message that can be sent, and that a peer may be offered to send. */
   int maximum() {
     return maximum;
   }
@@ -207,25 +219,44 @@ final class DatagramQueue {
         return false;
       }
       int length = data.remaining();
-      SendRequest request = sends.sendWithImmediate(slot, to.cookie());
-      if (length <= maxInline) {
+      boolean fits = length <= maxInline;
+      if (fits != isInline[slot]) {
+        format(slot, fits);
+      }
+      if (fits) {
         inlineData[slot].put(0, data, data.position(), length);
-        request.inline(length);
+        sends.inlineLength(slot, length);
       } else {
-        int at = (receiveSlots + slot) * slotSize;
+        int at = sendAt(slot);
         memory.put(at, data, data.position(), length);
-        request.local(region, at, length);
+        sends.local(slot, region, at, length);
       }
-      request.to(handle, to.address().number(), to.address().queueKey());
-      if (slot % SIGNAL_EACH == 0) {
-        request.signaled();
-      }
+      sends.to(slot, handle, to.address().number(), to.address().queueKey());
+      sends.immediate(slot, to.cookie());
       int _ = sendRing.post();
       return true;
     } catch (RuntimeException e) { // Whatever it is, UDP is the remedy.
       fail("a post failed: " + e);
       return false;
     }
+  }
+
+  /** Formats a request, of which each message then changes what differs. */
+  private void format(int slot, boolean inline) {
+    SendRequest request = sends.sendWithImmediate(slot, 0);
+    if (inline) {
+      request.inline(0);
+    } else {
+      request.local(region, sendAt(slot), 0);
+    }
+    if (slot % SIGNAL_EACH == 0) {
+      request.signaled();
+    }
+    isInline[slot] = inline;
+  }
+
+  private int sendAt(int slot) {
+    return (receiveSlots + slot) * slotSize;
   }
 
   /** Returns a slot whose message has been sent; -1 if there is none, or the queue failed. */
