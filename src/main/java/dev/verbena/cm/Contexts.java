@@ -1,5 +1,6 @@
 package dev.verbena.cm;
 
+import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.Provider;
@@ -17,6 +18,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The device contexts that librdmacm opened, one for each device ({@code rdma_get_devices}). All
@@ -52,35 +54,40 @@ public final class Contexts {
   }
 
   private static List<Context> list(Librdmacm rdmacm) {
-    List<Context> listed = listHeld(rdmacm);
-    // Without the lock: closing a context waits for other threads.
-    removed(rdmacm, listed).forEach(Contexts::closeWhenUnused);
+    List<Context> listed;
+    List<Context> removed;
+    synchronized (Contexts.class) {
+      listed = listHeld(rdmacm);
+      removed = removed(rdmacm, listed.stream().map(c -> c.segment().address()).toList());
+    }
+    close(removed);
     return listed;
-  }
-
-  /** Returns the contexts of devices that librdmacm does not list any more. */
-  @SuppressWarnings("ReferenceEquality") // Two implementations are never the same.
-  private static synchronized List<Context> removed(Librdmacm rdmacm, List<Context> listed) {
-    return HELD.values().stream()
-        .filter(held -> held.provider.rdmacm() == rdmacm)
-        .map(Held::context)
-        .filter(context -> !listed.contains(context))
-        .toList();
   }
 
   /** Closes the contexts of devices that were removed as soon as nothing of them is open. */
   static void releaseRemoved(Librdmacm rdmacm) {
-    if (removed(rdmacm, List.of()).isEmpty()) {
-      return; // None is held.
+    List<Context> removed;
+    synchronized (Contexts.class) {
+      removed = removed(rdmacm, listed(rdmacm));
     }
-    try {
-      List<Context> _ = list(rdmacm);
-    } catch (VerbsException e) { // The last device was removed.
-      removed(rdmacm, List.of()).forEach(Contexts::closeWhenUnused);
-    }
+    close(removed);
   }
 
-  private static synchronized List<Context> listHeld(Librdmacm rdmacm) {
+  /** Called without the lock: closing a context waits for other threads. */
+  private static void close(List<Context> removed) {
+    removed.forEach(context -> Core.of(context).closeWhenUnused());
+  }
+
+  @SuppressWarnings("ReferenceEquality") // Two implementations are never the same.
+  private static List<Context> removed(Librdmacm rdmacm, List<Long> listed) {
+    return HELD.entrySet().stream()
+        .filter(held -> held.getValue().provider.rdmacm() == rdmacm)
+        .filter(held -> !listed.contains(held.getKey()))
+        .map(held -> held.getValue().context)
+        .toList();
+  }
+
+  private static List<Context> listHeld(Librdmacm rdmacm) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment count = arena.allocate(ValueLayout.JAVA_INT);
       long list = rdmacm.rdma_get_devices(count.address());
@@ -123,10 +130,6 @@ public final class Contexts {
     return new Held(context, provider);
   }
 
-  private static void closeWhenUnused(Context context) {
-    Core.of(context).closeWhenUnused();
-  }
-
   /** A context was closed: librdmacm need not keep that of a device which was removed. */
   private static synchronized void closed(long address) {
     Held held = HELD.get(address);
@@ -138,17 +141,28 @@ public final class Contexts {
   }
 
   private static boolean isListed(Held held, long address) {
+    try {
+      return listed(held.provider.rdmacm()).contains(address);
+    } catch (VerbsException e) {
+      return false; // If it is, the next list holds it again.
+    }
+  }
+
+  /** Returns the addresses of the contexts that librdmacm lists. */
+  private static List<Long> listed(Librdmacm rdmacm) {
     try (Arena arena = Arena.ofConfined()) {
-      Librdmacm rdmacm = held.provider.rdmacm();
       MemorySegment count = arena.allocate(ValueLayout.JAVA_INT);
       long list = rdmacm.rdma_get_devices(count.address());
       try {
-        return addresses(list, count).contains(address);
+        return addresses(list, count);
       } finally {
         rdmacm.rdma_free_devices(list);
       }
     } catch (VerbsException e) {
-      return false; // There is no device any more.
+      if (e.errno() != Errno.ENODEV) {
+        throw e;
+      }
+      return List.of();
     }
   }
 
@@ -172,14 +186,38 @@ public final class Contexts {
     contexts.forEach(Context::close);
   }
 
-  /** Returns the context of an identifier. */
-  static synchronized Context at(Librdmacm rdmacm, MemorySegment segment) {
-    if (!HELD.containsKey(segment.address())) {
+  /** Returns an object on the context of an identifier, which stays open until that is closed. */
+  static Core use(Librdmacm rdmacm, MemorySegment segment, Object user) {
+    Core use = useHeld(segment.address(), user);
+    if (use == null) {
       holdAll(rdmacm);
+      use = useHeld(segment.address(), user);
     }
-    return HELD.containsKey(segment.address())
-        ? held(segment.address())
-        : open(segment).context; // The device was removed, and librdmacm does not list it any more.
+    if (use == null) { // The device was removed, and librdmacm does not list it any more.
+      Context context = open(segment).context;
+      use = useOf(context, user);
+      Core.of(context).closeWhenUnused();
+    }
+    return use;
+  }
+
+  private static synchronized @Nullable Core useHeld(long address, Object user) {
+    Held held = HELD.get(address);
+    try {
+      return held == null ? null : useOf(held.context, user);
+    } catch (IllegalStateException e) {
+      return null; // It is being closed.
+    }
+  }
+
+  private static Core useOf(Context context, Object user) {
+    return Core.borrow(
+        List.of(context),
+        0,
+        core -> {
+          core.owner(user);
+          return core;
+        });
   }
 
   private static void holdAll(Librdmacm rdmacm) {

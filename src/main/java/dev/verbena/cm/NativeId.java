@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.internal.Explanation;
 import dev.verbena.internal.Librdmacm;
 import dev.verbena.internal.foreign.Memory;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.rdma_cm_event;
 import dev.verbena.raw.rdma_cm_id;
 import dev.verbena.verbs.Context;
@@ -38,6 +39,9 @@ final class NativeId {
 
   /** Receives the events that calls in synchronous mode wait for. */
   private Consumer<MemorySegment> events = event -> {};
+
+  /** Keeps the context of the device open, once the identifier was asked for it. */
+  private final AtomicReference<@Nullable Core> use = new AtomicReference<>();
 
   /** Null in synchronous mode, where librdmacm waits on an internal channel. */
   private volatile @Nullable NativeChannel channel;
@@ -136,10 +140,23 @@ final class NativeId {
     }
   }
 
-  /** Returns the context of the device. */
+  /** Returns the context of the device, the same until the identifier is destroyed. */
   Context context() {
     requireDevice();
-    return Contexts.at(rdmacm, read(rdma_cm_id::verbs));
+    Core known = use.get();
+    while (known == null || !known.isOpen()) {
+      Core ended = known;
+      Core.of(owner).whileOpen(() -> use(ended));
+      known = use.get();
+    }
+    return known.parents(Context.class).getFirst();
+  }
+
+  private void use(@Nullable Core ended) {
+    Core begun = Contexts.use(rdmacm, read(rdma_cm_id::verbs), this);
+    if (!use.compareAndSet(ended, begun)) {
+      begun.close(); // Another thread was faster.
+    }
   }
 
   boolean hasQueuePair() {
@@ -360,6 +377,10 @@ final class NativeId {
     callClosing(
         closing -> {
           groups.leaveAll();
+          Core ended = use.getAndSet(null);
+          if (ended != null) {
+            ended.close();
+          }
           if (endpoint) {
             rdmacm.rdma_destroy_ep(address());
           } else {

@@ -16,7 +16,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -45,6 +44,7 @@ final class RequestSoak implements AutoCloseable {
   private final Set<Long> failed = ConcurrentHashMap.newKeySet();
   private final RequestServer server;
   private final FutureTask<Void> running;
+  private final LiveThreads threads = new LiveThreads();
   private final List<SoakClient> clients = new ArrayList<>();
   private SoakFootprint before;
   private LongConsumer watcher = _ -> {};
@@ -53,7 +53,8 @@ final class RequestSoak implements AutoCloseable {
   private volatile long start;
 
   /** Opens a server. */
-  RequestSoak(int calls, int maxClients, ConnectionSettings settings, InetSocketAddress local) {
+  RequestSoak(int calls, int maxClients, ConnectionSettings settings, InetSocketAddress local)
+      throws InterruptedException {
     this.calls = calls;
     step = Math.max(calls / 10, 1);
     executed = new AtomicIntegerArray(2 * calls);
@@ -69,7 +70,7 @@ final class RequestSoak implements AutoCloseable {
               server.run();
               return null;
             });
-    before = SoakFootprint.of(server);
+    before = settled();
   }
 
   /** Connects a client. */
@@ -78,10 +79,14 @@ final class RequestSoak implements AutoCloseable {
     var address = new InetSocketAddress(local.getAddress(), server.port());
     if (clients.isEmpty()) { // What the first one opens for all remains.
       RequestClient.connect(address, settings).close();
-      Await.until("its end", () -> SoakFootprint.of(server).threads() <= before.threads());
-      before = SoakFootprint.of(server);
+      before = Await.attempt("its end", this::withoutAClient);
     }
     clients.add(new SoakClient(this, fate, address, settings));
+  }
+
+  private @Nullable SoakFootprint withoutAClient() throws InterruptedException {
+    SoakFootprint now = settled();
+    return now.threads() <= before.threads() ? now : null;
   }
 
   private int answer(MemorySegment request, MemorySegment answer) {
@@ -119,7 +124,7 @@ final class RequestSoak implements AutoCloseable {
    *
    * @return how many calls have failed
    */
-  int finish() {
+  int finish() throws InterruptedException {
     closeClients();
     int late = 0;
     for (int call = 0; call < calls; call++) {
@@ -142,15 +147,15 @@ final class RequestSoak implements AutoCloseable {
   }
 
   /** And waits until the process has no more than before. */
-  private void closeClients() {
+  private void closeClients() throws InterruptedException {
     clients.forEach(SoakClient::close);
-    AtomicReference<SoakFootprint> after = new AtomicReference<>(before);
-    Await.until(
-        () -> "%s at the end and %s before".formatted(after, before),
-        () -> {
-          after.set(SoakFootprint.of(server));
-          return !after.get().isMoreThan(before);
-        });
+    for (SoakFootprint after = settled(); after.isMoreThan(before); after = settled()) {
+      log(after + " at the end and " + before + " before");
+    }
+  }
+
+  private SoakFootprint settled() throws InterruptedException {
+    return SoakFootprint.of(server, threads.count());
   }
 
   /** Returns the next number to call, or -1 if there is none. */
@@ -174,7 +179,7 @@ final class RequestSoak implements AutoCloseable {
 
   /** Logs the number of calls and the memory in use, of the heap and of the process. */
   private SoakFootprint report(long made) {
-    SoakFootprint now = SoakFootprint.of(server);
+    SoakFootprint now = SoakFootprint.of(server, threads.latest());
     log("%d calls in %.1f s, %s".formatted(made, (System.nanoTime() - start) / 1e9, now));
     return now;
   }
@@ -189,5 +194,6 @@ final class RequestSoak implements AutoCloseable {
     server.close();
     Await.until("the end of the server", running::isDone);
     var _ = running.resultNow();
+    threads.close();
   }
 }

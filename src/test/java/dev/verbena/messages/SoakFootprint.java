@@ -1,10 +1,7 @@
 package dev.verbena.messages;
 
-import com.sun.management.HotSpotDiagnosticMXBean;
-import com.sun.management.HotSpotDiagnosticMXBean.ThreadDumpFormat;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
@@ -14,12 +11,12 @@ import java.util.stream.Stream;
  *
  * @param clients how many clients have a place
  * @param descriptors how many file descriptors, but for those of files
- * @param threads how many virtual threads, and threads that read the events of endpoints
+ * @param threads how many threads of the library, see {@link LiveThreads}
  * @param heap bytes in use
  * @param resident the line with the resident memory
  */
 record SoakFootprint(int clients, long descriptors, long threads, long heap, String resident) {
-  static SoakFootprint of(RequestServer server) {
+  static SoakFootprint of(RequestServer server, long threads) {
     System.gc();
     Runtime runtime = Runtime.getRuntime();
     long heap = runtime.totalMemory() - runtime.freeMemory();
@@ -28,7 +25,7 @@ record SoakFootprint(int clients, long descriptors, long threads, long heap, Str
       return new SoakFootprint(
           server.clients(),
           descriptors.filter(SoakFootprint::isOfDevices).count(),
-          countThreads(),
+          threads,
           heap,
           status.filter(line -> line.startsWith("VmRSS")).findFirst().orElseThrow());
     } catch (IOException e) {
@@ -42,24 +39,6 @@ record SoakFootprint(int clients, long descriptors, long threads, long heap, Str
       return !Files.readSymbolicLink(descriptor).startsWith("/");
     } catch (IOException e) {
       return false; // That of the list, which is closed.
-    }
-  }
-
-  private static long countThreads() throws IOException {
-    Path folder = Files.createTempDirectory("threads");
-    Path all = folder.resolve("all");
-    try {
-      ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class)
-          .dumpThreads(all.toString(), ThreadDumpFormat.TEXT_PLAIN);
-      try (Stream<String> lines = Files.lines(all)) {
-        return lines
-            .filter(line -> line.startsWith("#"))
-            .filter(line -> line.contains(" virtual ") || line.contains("\"endpoints of "))
-            .count();
-      }
-    } finally {
-      boolean _ = Files.deleteIfExists(all);
-      Files.delete(folder);
     }
   }
 

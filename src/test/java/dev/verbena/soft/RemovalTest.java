@@ -1,8 +1,10 @@
 package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
@@ -11,25 +13,35 @@ import dev.verbena.cm.Contexts;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.raw.ibv_context;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.transport.SoftQueuePair;
 import dev.verbena.testing.Await;
+import dev.verbena.testing.Background;
 import dev.verbena.values.AsyncEventType;
 import dev.verbena.values.CompletionStatus;
 import dev.verbena.verbs.AsyncEvent;
 import dev.verbena.verbs.AsyncEvents;
+import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Device;
 import dev.verbena.verbs.ReceiveList;
 import dev.verbena.verbs.SendList;
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -111,18 +123,112 @@ class RemovalTest {
     }
   }
 
-  /** Otherwise the list that was not made would keep the context of the first device. */
+  /** As librdmacm does: it may have been removed meanwhile. */
   @Test
-  void contextIsClosedAlthoughAListOfDevicesFailed() throws Exception {
+  void listLeavesOutADeviceThatCannotBeOpened() throws Exception {
     try (SoftNetwork network = SoftNetwork.create()) {
       Device _ = network.addDevice("soft1", InetAddress.ofLiteral("10.78.0.1"));
       Device _ = network.addDevice("soft2", InetAddress.ofLiteral("10.78.0.2"));
       network.faults().fail("ibv_open_device", 2, Errno.ENOMEM);
-      VerbsException _ = assertThrows(VerbsException.class, () -> network.call(Contexts::list));
+      assertEquals(1, network.call(Contexts::list).size());
+      assertEquals(2, network.call(Contexts::list).size());
+    }
+  }
+
+  /** It is removed between the list of librdmacm and the creation of the Java object. */
+  @Test
+  void deviceOfAContextIsKnownAlthoughItWasRemoved() {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      Context context = network.addDevice("soft1").open();
       network.removeDevice("soft1");
-      network.removeDevice("soft2");
-      assertEquals(List.of(), network.call(Contexts::list));
-      assertEquals(List.of(), List.copyOf(Registry.of(network.fabric)));
+      MemorySegment struct = context.segment().reinterpret(ibv_context.sizeof());
+      assertEquals("soft1", Context.borrow(struct).device().name());
+      context.close();
+    }
+  }
+
+  /** No list of devices closes it before, and no two objects of one identifier have others. */
+  @Test
+  void identifierHasOneContextAlthoughItsDeviceIsRemoved() throws Exception {
+    InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("10.78.0.1"), 0);
+    try (SoftNetwork network = SoftNetwork.create();
+        EventChannel channel = network.call(EventChannel::open)) {
+      for (boolean isAskedBefore : List.of(true, false)) {
+        Device _ = network.addDevice("soft1", local.getAddress());
+        ConnectionId id = channel.createId(PortSpace.TCP);
+        id.bind(local);
+        Context before = isAskedBefore ? id.context() : null;
+        network.removeDevice("soft1");
+        assertEquals(List.of(), network.call(Contexts::list));
+        Context context = id.context();
+        assertEquals(before == null ? context : before, id.context());
+        assertTrue(context.isOpen());
+        id.close();
+        assertFalse(context.isOpen());
+        assertTrue(Registry.of(network.fabric).stream().noneMatch(o -> o.device.isRemoved()));
+      }
+    }
+  }
+
+  /** Threads list the devices, and use identifiers, while others remove and add devices. */
+  @Test
+  void contextsOfDevicesThatComeAndGoAreClosed() throws Exception {
+    List<Context> mixed = new CopyOnWriteArrayList<>();
+    try (SoftNetwork network = SoftNetwork.create()) {
+      Device _ = network.addDevice("soft0", InetAddress.ofLiteral("10.78.0.9"));
+      AtomicInteger changes = new AtomicInteger(300);
+      List<FutureTask<Void>> tasks = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        InetAddress local = InetAddress.ofLiteral("10.78.0." + (i + 1));
+        String name = "soft" + (i + 1);
+        tasks.add(
+            repeat(
+                changes,
+                () -> {
+                  Device _ = network.addDevice(name, local);
+                  Await.pass(Duration.ofNanos(changes.decrementAndGet() * 2_000L), "its use");
+                  network.removeDevice(name);
+                }));
+        tasks.add(repeat(changes, () -> mixed.addAll(use(network, local))));
+      }
+      tasks.add(repeat(changes, () -> network.call(Contexts::list)));
+      for (FutureTask<Void> task : tasks) {
+        task.get();
+      }
+      assertEquals(1, network.call(Contexts::list).size());
+      Await.until(
+          () -> "not closed: " + Registry.of(network.fabric),
+          () -> Registry.of(network.fabric).stream().noneMatch(o -> o.device.isRemoved()));
+    }
+    assertEquals(List.of(), mixed);
+  }
+
+  private interface Step {
+    void run() throws Exception;
+  }
+
+  private static FutureTask<Void> repeat(AtomicInteger times, Step step) {
+    return Background.inBackground(
+        () -> {
+          while (times.get() > 0) {
+            step.run();
+          }
+          return null;
+        });
+  }
+
+  /** Returns the contexts of the objects of one identifier, if there are several. */
+  private static Set<Context> use(SoftNetwork network, InetAddress local) throws Exception {
+    InetSocketAddress address = new InetSocketAddress(local, 0);
+    try (Endpoint endpoint = network.call(() -> Endpoint.bind(PortSpace.TCP, address))) {
+      ConnectionId id = endpoint.id();
+      Set<Context> all = new HashSet<>(List.of(id.context(), id.domain().context()));
+      try (CompletionQueue queue = id.context().createCompletionQueue(1)) {
+        all.add(queue.context());
+      }
+      return all.size() > 1 ? all : Set.of();
+    } catch (VerbsException e) {
+      return Set.of(); // There is no device, or it was removed.
     }
   }
 

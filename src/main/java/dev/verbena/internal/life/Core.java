@@ -224,11 +224,7 @@ public final class Core {
     }
   }
 
-  /**
-   * Sets the object of this core, whose string names it in messages. Its constructor calls this.
-   *
-   * @param object the object
-   */
+  /** Sets the object whose string names this core in messages; its constructor calls this. */
   public void owner(Object object) {
     owner = object;
   }
@@ -267,7 +263,7 @@ public final class Core {
 
   private void closeIfUnused() {
     if (closesWhenUnused && isOpen() && !isUsed()) {
-      boolean _ = ServiceLoop.attempt(this::close);
+      boolean _ = ServiceLoop.attempt(() -> close(LIMIT, true));
     }
   }
 
@@ -522,6 +518,10 @@ public final class Core {
 
   /** Closes this object; each wait for other threads takes at most so long. */
   public void close(Duration limit) {
+    close(limit, false);
+  }
+
+  private void close(Duration limit, boolean ifUnused) {
     Deque<Core> underWay = UNDER_WAY.get();
     for (Core inner : underWay) {
       if (inner.isWithin(this)) {
@@ -533,7 +533,7 @@ public final class Core {
     StackSpace.require();
     underWay.push(this); // May fail, so before closing has begun.
     try {
-      if (!beginClosing(limit)) {
+      if (!beginClosing(limit, ifUnused)) {
         return;
       }
       closeBegun(limit);
@@ -572,10 +572,10 @@ public final class Core {
   }
 
   /** Returns true to the one thread that closes the object; others wait until it is closed. */
-  private synchronized boolean beginClosing(Duration limit) {
+  private synchronized boolean beginClosing(Duration limit, boolean ifUnused) {
     awaitWhile(
         () -> state == State.CLOSING, limit, () -> "thread " + nameOf(closer) + " is closing it");
-    if (state == State.CLOSED) {
+    if (state == State.CLOSED || (ifUnused && isUsed())) {
       return false;
     }
     state = State.CLOSING; // No new operation begins; those in progress continue.

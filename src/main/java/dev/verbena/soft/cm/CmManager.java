@@ -164,9 +164,21 @@ public final class CmManager {
     closeRemoved();
     List<SoftDevice> present = locked(() -> List.copyOf(network.devices()));
     synchronized (devices) {
-      List<CmDevice> all = present.stream().map(this::device).toList();
-      all.forEach(CmDevice::list); // None, if one cannot be opened.
+      List<CmDevice> all = present.stream().flatMap(this::openable).toList();
+      all.forEach(CmDevice::list);
       return all;
+    }
+  }
+
+  /** As librdmacm does, leaves out a device that cannot be opened: it may have been removed. */
+  private Stream<CmDevice> openable(SoftDevice device) {
+    try {
+      return Stream.of(device(device));
+    } catch (VerbsException e) {
+      if (isClosed) {
+        throw e;
+      }
+      return Stream.empty();
     }
   }
 

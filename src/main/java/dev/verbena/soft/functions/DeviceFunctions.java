@@ -17,6 +17,7 @@ import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.engine.Engine;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
 
 /** The device list of a network, and opening its devices. */
 final class DeviceFunctions {
@@ -40,30 +41,32 @@ final class DeviceFunctions {
     var _ = lists.free(list);
   }
 
-  private SoftDevice device(long address) {
+  /** Returns a device that was not removed. */
+  private Optional<SoftDevice> device(long address) {
     return engine.locked(
         () ->
             network.devices().stream()
                 .filter(device -> device.struct.address() == address)
-                .findFirst()
-                .orElseThrow(() -> CallFailure.of(Errno.ENODEV)));
+                .findFirst());
   }
 
   public long ibv_get_device_name(long device) {
     return CStruct.at(device, ibv_device.layout()).addressOf("name");
   }
 
+  /** As in libibverbs, does not fail for a device that was removed since it was listed. */
   public long ibv_get_device_guid(long device) {
-    return Long.reverseBytes(device(device).guid);
+    return device(device).map(found -> Long.reverseBytes(found.guid)).orElse(0L);
   }
 
   public int ibv_get_device_index(long device) {
-    SoftDevice found = device(device);
-    return engine.locked(() -> network.devices().indexOf(found));
+    return device(device)
+        .map(found -> engine.locked(() -> network.devices().indexOf(found)))
+        .orElse(-1);
   }
 
   public long ibv_open_device(long address) {
-    SoftDevice device = device(address);
+    SoftDevice device = device(address).orElseThrow(() -> CallFailure.of(Errno.ENODEV));
     CStruct outer = CStruct.allocate(verbs_context.layout());
     CStruct context = outer.at("context", ibv_context.layout());
     AsyncEventQueue events = new AsyncEventQueue();
