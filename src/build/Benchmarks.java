@@ -1,3 +1,4 @@
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,6 +25,9 @@ final class Benchmarks {
           new Script(
               "\\| pingPong, batch 1 \\| \\d", "run Operations.pingPong -p batch=1" + MOMENT),
           new Script("\\| roundTrip \\| \\d", "run Channels.roundTrip -p transport=rdma" + MOMENT),
+          new Script(
+              "\\| roundTrip \\| \\d",
+              "run AeronDriver.roundTrip -p transport=rdma -p length=64" + MOMENT),
           new Script("\\| 10, Java \\| \\d", "scale connections 10"));
 
   /** The scripts that need a C compiler and what src/nic/run has. */
@@ -54,8 +58,9 @@ final class Benchmarks {
 
   /** Takes the class path of the tests, a folder for the output, and "native" or "portable". */
   public static void main(String[] args) throws IOException, InterruptedException {
-    Benchmarks benchmarks =
-        new Benchmarks(args[0], Files.createDirectories(Path.of(args[1]).toAbsolutePath()));
+    Path logs = Files.createDirectories(Path.of(args[1]).toAbsolutePath());
+    Path bridge = logs.resolveSibling("bridges/aeron/classes");
+    Benchmarks benchmarks = new Benchmarks(args[0] + File.pathSeparator + bridge, logs);
     for (Script script : PORTABLE) {
       benchmarks.run(script);
     }

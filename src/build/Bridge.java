@@ -15,14 +15,18 @@ final class Bridge {
   private Bridge() {}
 
   /**
-   * Takes the folder of the project, one with its libraries for its classes, and the class path.
+   * Takes the folder of the project, one for its classes, which may have libraries, and the class
+   * path.
    */
   public static void main(String[] args) throws IOException {
     Path sources = Path.of(args[0], "src");
     Path output = Path.of(args[1]);
     List<String> path = new ArrayList<>(List.of(output.resolve("classes").toString()));
-    try (Stream<Path> libraries = Files.list(output.resolve("libraries"))) {
-      libraries.map(Path::toString).sorted().forEach(path::add);
+    Path libraries = output.resolve("libraries");
+    if (Files.isDirectory(libraries)) {
+      try (Stream<Path> files = Files.list(libraries)) {
+        files.map(Path::toString).sorted().forEach(path::add);
+      }
     }
     path.add(args[2]);
     compile(sources.resolve("main/java"), output.resolve("classes"), path);
