@@ -143,7 +143,7 @@ public class AeronDriver {
       boolean isLongest = choice.length.equals("max");
       int length = isLongest ? there.maxPayloadLength() : Integer.parseInt(choice.length);
       message = new UnsafeBuffer(new byte[length]);
-      messagesOfFrame = choice.mtu / (length + DataHeaderFlyweight.HEADER_LENGTH);
+      messagesOfFrame = Math.max(1, choice.mtu / (length + DataHeaderFlyweight.HEADER_LENGTH));
     }
 
     void connect() {
