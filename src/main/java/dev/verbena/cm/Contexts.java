@@ -58,19 +58,22 @@ public final class Contexts {
     List<Context> removed;
     synchronized (Contexts.class) {
       listed = listHeld(rdmacm);
-      removed = removed(rdmacm, listed.stream().map(c -> c.segment().address()).toList());
+      removed = removed(rdmacm, listed);
     }
     close(removed);
     return listed;
   }
 
-  /** Closes the contexts of devices that were removed as soon as nothing of them is open. */
-  static void releaseRemoved(Librdmacm rdmacm) {
-    List<Context> removed;
-    synchronized (Contexts.class) {
-      removed = removed(rdmacm, listed(rdmacm));
+  /** Lists the devices, and closes the contexts of those that were removed once they are unused. */
+  static void refresh(Librdmacm rdmacm) {
+    try {
+      List<Context> _ = list(rdmacm);
+    } catch (VerbsException e) {
+      if (e.errno() != Errno.ENODEV) {
+        throw e;
+      }
+      close(removed(rdmacm, List.of())); // The last device was removed.
     }
-    close(removed);
   }
 
   /** Called without the lock: closing a context waits for other threads. */
@@ -78,12 +81,13 @@ public final class Contexts {
     removed.forEach(context -> Core.of(context).closeWhenUnused());
   }
 
+  /** Returns the contexts of devices that librdmacm does not list any more. */
   @SuppressWarnings("ReferenceEquality") // Two implementations are never the same.
-  private static List<Context> removed(Librdmacm rdmacm, List<Long> listed) {
-    return HELD.entrySet().stream()
-        .filter(held -> held.getValue().provider.rdmacm() == rdmacm)
-        .filter(held -> !listed.contains(held.getKey()))
-        .map(held -> held.getValue().context)
+  private static synchronized List<Context> removed(Librdmacm rdmacm, List<Context> listed) {
+    return HELD.values().stream()
+        .filter(held -> held.provider.rdmacm() == rdmacm)
+        .map(Held::context)
+        .filter(context -> !listed.contains(context))
         .toList();
   }
 
@@ -124,45 +128,18 @@ public final class Contexts {
         .wrapDestruction(
             end -> {
               end.run();
-              closed(address);
+              closed(context, address);
             });
     AsyncEvents.of(context).logUnhandled(); // librdmacm does not read them.
     return new Held(context, provider);
   }
 
-  /** A context was closed: librdmacm need not keep that of a device which was removed. */
-  private static synchronized void closed(long address) {
+  /** A context was closed, not one that another identifier uses: librdmacm need not keep it. */
+  private static synchronized void closed(Context context, long address) {
     Held held = HELD.get(address);
-    if (held == null || held.context.isOpen() || isListed(held, address)) {
-      return; // Of a closed network, or closed by the program: it is opened again.
-    }
-    HELD.remove(address);
-    held.provider.forgetDevice(address);
-  }
-
-  private static boolean isListed(Held held, long address) {
-    try {
-      return listed(held.provider.rdmacm()).contains(address);
-    } catch (VerbsException e) {
-      return false; // If it is, the next list holds it again.
-    }
-  }
-
-  /** Returns the addresses of the contexts that librdmacm lists. */
-  private static List<Long> listed(Librdmacm rdmacm) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment count = arena.allocate(ValueLayout.JAVA_INT);
-      long list = rdmacm.rdma_get_devices(count.address());
-      try {
-        return addresses(list, count);
-      } finally {
-        rdmacm.rdma_free_devices(list);
-      }
-    } catch (VerbsException e) {
-      if (e.errno() != Errno.ENODEV) {
-        throw e;
-      }
-      return List.of();
+    if (held != null && held.context.equals(context)) {
+      HELD.remove(address);
+      held.provider.forgetDevice(address);
     }
   }
 
@@ -190,7 +167,7 @@ public final class Contexts {
   static Core use(Librdmacm rdmacm, MemorySegment segment, Object user) {
     Core use = useHeld(segment.address(), user);
     if (use == null) {
-      holdAll(rdmacm);
+      refresh(rdmacm);
       use = useHeld(segment.address(), user);
     }
     if (use == null) { // The device was removed, and librdmacm does not list it any more.
@@ -218,13 +195,5 @@ public final class Contexts {
           core.owner(user);
           return core;
         });
-  }
-
-  private static void holdAll(Librdmacm rdmacm) {
-    try {
-      List<Context> _ = list(rdmacm);
-    } catch (VerbsException e) {
-      // The last device was removed: no context can be held.
-    }
   }
 }

@@ -2,6 +2,7 @@ package dev.verbena.soft;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -13,6 +14,7 @@ import dev.verbena.cm.Contexts;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventChannel;
 import dev.verbena.cm.PortSpace;
+import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_context;
 import dev.verbena.soft.device.Registry;
 import dev.verbena.soft.engine.Engine;
@@ -167,6 +169,60 @@ class RemovalTest {
         assertFalse(context.isOpen());
         assertTrue(Registry.of(network.fabric).stream().noneMatch(o -> o.device.isRemoved()));
       }
+    }
+  }
+
+  /** Otherwise a list that holds it would keep it after the removal. */
+  @Test
+  void contextThatTheProgramClosedIsNotKept() throws Exception {
+    try (SoftNetwork network = SoftNetwork.create()) {
+      Device _ = network.addDevice("soft1", InetAddress.ofLiteral("10.78.0.1"));
+      network.call(Contexts::list).getFirst().close();
+      network.removeDevice("soft1");
+      assertEquals(List.of(), network.call(Contexts::list));
+      assertEquals(List.of(), List.copyOf(Registry.of(network.fabric)));
+    }
+  }
+
+  /** The identifier has another one meanwhile; librdmacm must not close the device at its end. */
+  @Test
+  void contextThatIsBeingClosedIsKept() throws Exception {
+    InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("10.78.0.1"), 0);
+    try (SoftNetwork network = SoftNetwork.create();
+        EventChannel channel = network.call(EventChannel::open)) {
+      Device _ = network.addDevice("soft1", local.getAddress());
+      Context context = network.call(Contexts::list).getFirst();
+      ConnectionId id = channel.createId(PortSpace.TCP);
+      id.bind(local);
+      network.removeDevice("soft1");
+      Core.of(context).hold();
+      FutureTask<Void> closing =
+          Background.inBackground(
+              () -> {
+                context.close();
+                return null;
+              });
+      Await.until("the close", () -> !context.isOpen());
+      assertNotEquals(context, id.context());
+      id.close();
+      assertEquals(1, Registry.of(network.fabric).size());
+      Core.of(context).endHold();
+      closing.get();
+      assertEquals(List.of(), List.copyOf(Registry.of(network.fabric)));
+    }
+  }
+
+  @Test
+  void contextsAreThoseOfTheListAfterItHasFailed() throws Exception {
+    InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("10.78.0.1"), 0);
+    try (SoftNetwork network = SoftNetwork.create();
+        EventChannel channel = network.call(EventChannel::open)) {
+      Device _ = network.addDevice("soft1", local.getAddress());
+      ConnectionId id = channel.createId(PortSpace.TCP);
+      id.bind(local);
+      network.faults().fail("rdma_get_devices", 1, Errno.ENOMEM);
+      VerbsException _ = assertThrows(VerbsException.class, id::context);
+      assertEquals(network.call(Contexts::list), List.of(id.context()));
     }
   }
 
