@@ -22,10 +22,19 @@ public final class LoggedMessages implements AutoCloseable {
    *
    * @param name the name of the logger
    * @param level the lowest level that is logged
-   * @param prefix what the messages begin with; others are not recorded
+   * @param prefix what the messages begin with; others are not recorded. If it is empty, all but
+   *     {@linkplain #isLeak those of leaks}
    */
   public LoggedMessages(String name, Level level, String prefix) {
-    this(name, level, record -> record.getMessage().startsWith(prefix));
+    this(
+        name,
+        level,
+        record -> prefix.isEmpty() ? !isLeak(record) : record.getMessage().startsWith(prefix));
+  }
+
+  /** Returns whether a message reports what some test has not closed, whenever it is collected. */
+  public static boolean isLeak(LogRecord record) {
+    return record.getMessage().contains(" was never closed");
   }
 
   /**
