@@ -64,8 +64,14 @@ public final class Contexts {
     return listed;
   }
 
-  /** Lists the devices, and closes the contexts of those that were removed once they are unused. */
-  static void refresh(Librdmacm rdmacm) {
+  /** Closes the contexts of devices that were removed once they are unused. */
+  static void releaseRemoved(Librdmacm rdmacm) {
+    if (!removed(rdmacm, List.of()).isEmpty()) { // Otherwise none is held, and none is opened.
+      refresh(rdmacm);
+    }
+  }
+
+  private static void refresh(Librdmacm rdmacm) {
     try {
       List<Context> _ = list(rdmacm);
     } catch (VerbsException e) {
@@ -134,7 +140,7 @@ public final class Contexts {
     return new Held(context, provider);
   }
 
-  /** A context was closed, not one that another identifier uses: librdmacm need not keep it. */
+  /** Gives a closed context back to librdmacm, unless another object has taken its place. */
   private static synchronized void closed(Context context, long address) {
     Held held = HELD.get(address);
     if (held != null && held.context.equals(context)) {

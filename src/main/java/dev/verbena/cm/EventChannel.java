@@ -145,7 +145,7 @@ public final class EventChannel extends Resource {
         event = copyAndAcknowledge(eventPointer.get(ValueLayout.JAVA_LONG, 0));
       } while (event == null);
       if (event.type() == EventType.DEVICE_REMOVAL) {
-        boolean _ = ServiceLoop.attempt(() -> Contexts.refresh(channel.rdmacm()));
+        boolean _ = ServiceLoop.attempt(() -> Contexts.releaseRemoved(channel.rdmacm()));
       }
       return event;
     }

@@ -140,7 +140,7 @@ final class NativeId {
     }
   }
 
-  /** Returns the context of the device, the same until the identifier is destroyed. */
+  /** Returns the context of the device: the same until that or the identifier is closed. */
   Context context() {
     requireDevice();
     Core known = use.get();
@@ -377,7 +377,7 @@ final class NativeId {
     callClosing(
         closing -> {
           groups.leaveAll();
-          Core ended = use.getAndSet(null);
+          Core ended = use.get();
           if (ended != null) {
             ended.close();
           }

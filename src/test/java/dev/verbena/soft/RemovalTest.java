@@ -13,6 +13,7 @@ import dev.verbena.cm.ConnectionId;
 import dev.verbena.cm.Contexts;
 import dev.verbena.cm.Endpoint;
 import dev.verbena.cm.EventChannel;
+import dev.verbena.cm.EventType;
 import dev.verbena.cm.PortSpace;
 import dev.verbena.internal.life.Core;
 import dev.verbena.raw.ibv_context;
@@ -149,7 +150,7 @@ class RemovalTest {
     }
   }
 
-  /** No list of devices closes it before, and no two objects of one identifier have others. */
+  /** No list of devices closes it earlier, and all objects of the identifier have the same. */
   @Test
   void identifierHasOneContextAlthoughItsDeviceIsRemoved() throws Exception {
     InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("10.78.0.1"), 0);
@@ -172,7 +173,23 @@ class RemovalTest {
     }
   }
 
-  /** Otherwise a list that holds it would keep it after the removal. */
+  @Test
+  void removalOpensNoContext() throws Exception {
+    InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("10.78.0.1"), 0);
+    try (SoftNetwork network = SoftNetwork.create();
+        EventChannel channel = network.call(EventChannel::open)) {
+      Device _ = network.addDevice("soft0", InetAddress.ofLiteral("10.78.0.2"));
+      Device _ = network.addDevice("soft1", local.getAddress());
+      ConnectionId id = channel.createId(PortSpace.TCP);
+      id.bind(local);
+      network.removeDevice("soft1");
+      assertEquals(EventType.DEVICE_REMOVAL, channel.take().type());
+      id.close();
+      assertEquals(List.of(), List.copyOf(Registry.of(network.fabric)));
+    }
+  }
+
+  /** Otherwise librdmacm would keep it after the removal. */
   @Test
   void contextThatTheProgramClosedIsNotKept() throws Exception {
     try (SoftNetwork network = SoftNetwork.create()) {
