@@ -1,6 +1,7 @@
 package dev.verbena.soft;
 
 import dev.verbena.internal.ConfiguredDevices;
+import dev.verbena.soft.device.Profile;
 import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.wire.UdpLink;
 import java.net.InetAddress;
@@ -18,8 +19,8 @@ import java.util.regex.Pattern;
  * as {@code 2}, or {@code NAME=ADDRESS+ADDRESS,NAME=...}, where {@code /} begins the next port of a
  * device, or devices over UDP as {@code udp:ADDRESS,...} or {@code udp:ADDRESS:PORT,...}, where an
  * IPv6 address with a port is in brackets. A further element {@code strict} or {@code strict=SEED}
- * is {@link Faults#strict}; {@code profile=NAME} after devices of this JVM is {@link
- * SoftNetwork#profile}. Blanks around {@code , = + / :} have no meaning.
+ * is {@link Faults#strict}; {@code profile=NAME} after the devices is {@link SoftNetwork#profile}.
+ * Blanks around {@code , = + / :} have no meaning.
  */
 final class DescribedDevices {
   private static final String UDP = "udp:";
@@ -56,18 +57,16 @@ final class DescribedDevices {
   }
 
   private static SoftNetwork withDevices(String description) {
-    if (description.startsWith(UDP)) {
+    Matcher profiled = PROFILED.matcher(description);
+    String devices = profiled.matches() ? profiled.group(1) : description;
+    Profile profile = profiled.matches() ? Profile.named(profiled.group(2)) : Profile.NONE;
+    if (devices.startsWith(UDP)) {
       return SoftNetwork.overUdp(
-          Arrays.stream(description.split(",", -1)).map(DescribedDevices::udpAddress).toList());
+          Arrays.stream(devices.split(",", -1)).map(DescribedDevices::udpAddress).toList(),
+          profile);
     }
-    SoftNetwork network = SoftNetwork.create();
+    SoftNetwork network = SoftNetwork.create().with(profile);
     try {
-      String devices = description;
-      Matcher profiled = PROFILED.matcher(description);
-      if (profiled.matches()) {
-        var _ = network.profile(profiled.group(2));
-        devices = profiled.group(1);
-      }
       if (devices.matches("\\d+")) {
         addNumbered(network, devices);
       } else {

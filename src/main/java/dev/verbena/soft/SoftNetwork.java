@@ -182,16 +182,16 @@ public final class SoftNetwork implements AutoCloseable {
    * @throws IllegalCallerException if the JVM denies native access
    */
   public static SoftNetwork overUdp(InetSocketAddress address) {
-    return overUdp(List.of(address));
+    return overUdp(List.of(address), Profile.NONE);
   }
 
   /** Creates a network with a device over UDP for each address: udp0, udp1, ... */
-  static SoftNetwork overUdp(List<InetSocketAddress> addresses) {
+  static SoftNetwork overUdp(List<InetSocketAddress> addresses, Profile profile) {
     addresses.forEach(SoftNetwork::requireLocal);
     Platform.current().requireSupported();
     NativeAccess.require();
     UdpLink link = UdpLink.open(addresses);
-    SoftNetwork network = new SoftNetwork(link);
+    SoftNetwork network = new SoftNetwork(link).with(profile);
     link.connect(network.fabric, network.packets);
     for (int i = 0; i < addresses.size(); i++) {
       SoftDevice _ = network.add(UDP_DEVICE + i, List.of(List.of(addresses.get(i).getAddress())));
@@ -235,10 +235,13 @@ public final class SoftNetwork implements AutoCloseable {
    * @throws IllegalArgumentException if there is no such profile
    */
   public SoftNetwork profile(String name) {
-    Profile named = Profile.named(name);
+    return with(Profile.named(name));
+  }
+
+  SoftNetwork with(Profile given) {
     engine.locked(
         () -> {
-          profile = named;
+          profile = given;
         });
     return this;
   }

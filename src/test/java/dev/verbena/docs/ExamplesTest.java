@@ -211,9 +211,15 @@ class ExamplesTest {
   }
 
   @DeviceTest
-  @On(MLX5)
+  @On({SOFTWARE, MLX5})
   void aMessageOverDcReturns() throws Exception {
-    assertEquals("ping\n", printed("DcPingPong"));
+    if (Rig.isSoftware()) {
+      try (SoftNetwork network = SoftNetwork.of("2,profile=connectx5")) {
+        assertEquals("ping\n", network.call(() -> printed("DcPingPong")));
+      }
+    } else {
+      assertEquals("ping\n", printed("DcPingPong"));
+    }
   }
 
   @DeviceTest

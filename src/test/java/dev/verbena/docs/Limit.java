@@ -69,7 +69,7 @@ enum Limit {
     }
   },
 
-  LINES_OF_THE_LIBRARY(86_700, 100) {
+  LINES_OF_THE_LIBRARY(87_300, 100) {
     @Override
     Map<String, Integer> sizes(Project project) {
       return Map.of("all", project.lines(SourceFile::isLibrary));

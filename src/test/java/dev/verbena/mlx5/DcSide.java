@@ -74,6 +74,21 @@ final class DcSide implements AutoCloseable {
     return made;
   }
 
+  /** In state RTS, and repeats requests. */
+  QueuePair patientInitiator() {
+    return patient(newInitiator());
+  }
+
+  /** Activates an initiator, which repeats requests. */
+  QueuePair patient(QueuePair made) {
+    made.setup()
+        .retryCount(7)
+        .rnrRetryCount(7)
+        .ackTimeout(AckTimeout.atLeast(Duration.ofMillis(100)));
+    made.activate();
+    return made;
+  }
+
   /** In state RESET. */
   QueuePair newTarget(SharedReceiveQueue queue, long key) {
     return mlx5.dcTarget(domain, key)

@@ -1,6 +1,7 @@
 package dev.verbena.mlx5;
 
 import static dev.verbena.testing.DeviceKind.MLX5;
+import static dev.verbena.testing.DeviceKind.SOFTWARE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -10,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.verbena.Errno;
 import dev.verbena.VerbsException;
 import dev.verbena.address.QueuePairAddress;
+import dev.verbena.soft.SoftNetwork;
 import dev.verbena.testing.DeviceTest;
 import dev.verbena.testing.On;
 import dev.verbena.testing.Rig;
@@ -25,6 +27,7 @@ import dev.verbena.values.RnrTimer;
 import dev.verbena.values.SendOperation;
 import dev.verbena.verbs.AddressHandle;
 import dev.verbena.verbs.Completions;
+import dev.verbena.verbs.Context;
 import dev.verbena.verbs.Posting;
 import dev.verbena.verbs.PostingRequest;
 import dev.verbena.verbs.QueuePair;
@@ -35,15 +38,20 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.net.InetAddress;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.function.Executable;
 
-/** DC initiators and targets of two mlx5 devices exchange messages. */
-@On(MLX5)
+/**
+ * DC initiators and targets of two devices exchange messages: of two mlx5, or of two software
+ * devices with the profile of an mlx5.
+ */
+@On({SOFTWARE, MLX5})
 class DcTest {
   private static final long KEY = DcSide.KEY;
 
+  private SoftNetwork network;
   private DcSide a;
   private DcSide b;
   private AddressHandle toB;
@@ -52,10 +60,15 @@ class DcTest {
 
   @BeforeEach
   void open() {
-    a = new DcSide(Rig.a());
-    b = new DcSide(Rig.b());
+    network = Rig.isSoftware() ? SoftNetwork.create().profile("connectx5") : null;
+    a = new DcSide(network == null ? Rig.a() : network.addDevice("soft0", address(1)));
+    b = new DcSide(network == null ? Rig.b() : network.addDevice("soft1", address(2)));
     toB = a.handleFor(b);
     target = b.target.localAddress().number();
+  }
+
+  private static InetAddress address(int host) {
+    return InetAddress.ofLiteral("192.0.2." + host);
   }
 
   @AfterEach
@@ -65,6 +78,9 @@ class DcTest {
     }
     if (a != null) {
       a.close();
+    }
+    if (network != null) {
+      network.close();
     }
   }
 
@@ -600,6 +616,8 @@ class DcTest {
           .toTarget(toB, target, KEY)
           .signaled();
     }
+    QueuePair second = b.newTarget(b.received, KEY + 1);
+    second.activate();
     MethodHandle allocatedBytes = allocatedBytes();
     int rounds = 20_000;
     long before = 0;
@@ -607,7 +625,7 @@ class DcTest {
       if (round == 0) {
         before = (long) allocatedBytes.invokeExact();
       }
-      writes.toTarget(0, toB, target, KEY);
+      writes.toTarget(0, toB, second.number(), KEY + 1); // And back to the other.
       if (a.initiator.post(writes) != writes.size()) {
         throw new AssertionError("the queue is full");
       }
@@ -636,8 +654,8 @@ class DcTest {
 
   @DeviceTest
   void devicesOfOtherProvidersAreRefused() {
-    try (var network = dev.verbena.soft.SoftNetwork.of("1");
-        var context = network.device().open()) {
+    try (SoftNetwork other = SoftNetwork.of("1");
+        Context context = other.device().open()) {
       VerbsException failure = assertThrows(VerbsException.class, () -> Mlx5Device.of(context));
       assertEquals(Errno.EOPNOTSUPP, failure.errno());
       assertTrue(failure.getMessage().contains("libmlx5 is not the provider"), failure::getMessage);

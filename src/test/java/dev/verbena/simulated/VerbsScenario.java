@@ -118,7 +118,8 @@ abstract class VerbsScenario {
     this.simulation = simulation;
     this.random = simulation.random();
     this.network = network;
-    this.isReliable = type == QueuePairType.RC || type == QueuePairType.SRD;
+    boolean isConnected = type == QueuePairType.RC || type == QueuePairType.DC_INITIATOR;
+    this.isReliable = isConnected || type == QueuePairType.SRD;
     this.isOrdered = type != QueuePairType.SRD;
     this.depth = depth;
     this.receiveDepth = isReliable ? depth : MOST_MESSAGES;
@@ -128,7 +129,7 @@ abstract class VerbsScenario {
     words =
         b.domain.registerMemory(
             arena.allocate(3 * Long.BYTES, Long.BYTES),
-            type == QueuePairType.RC
+            isConnected
                 ? Set.of(AccessFlag.LOCAL_WRITE, AccessFlag.REMOTE_ATOMIC, AccessFlag.REMOTE_READ)
                 : Set.of(AccessFlag.REMOTE_READ));
     history =
@@ -150,6 +151,11 @@ abstract class VerbsScenario {
 
   /** Adds the destination to a request. */
   abstract void address(Path path, SentRequest request, SendRequest formatted);
+
+  /** Whether each send request is signaled: an EFA reports all. */
+  boolean signalsAll() {
+    return !isOrdered;
+  }
 
   /** The length of the buffer of a receive request. */
   int receiveLength() {
@@ -346,7 +352,7 @@ abstract class VerbsScenario {
           default -> 4 + random.nextInt(maxLength(kind) - 3);
         };
     boolean signaled =
-        !isOrdered // An EFA reports all.
+        signalsAll()
             || stream.path.streams.size() > 1
             || stream.unsignaled >= depth - 1
             || random.nextInt(3) > 0

@@ -36,7 +36,7 @@ class DirectMemoryTest {
    * Java.
    */
   static final class AlmostExhausted {
-    private static final int LEFT = 10_000;
+    private static final int LEFT = 1_000;
 
     private AlmostExhausted() {}
 

@@ -26,7 +26,8 @@ public final class Profile {
    * of a queue where they differ, or {@code gid_tbl_len}; {@code types} the queue pairs that can be
    * created, {@code posts} the send requests, {@code access} the access flags of memory regions;
    * {@code refuses} are C functions with the errno; {@code iwarp} means that the device reports
-   * iWARP, and only RDMA CM connects queue pairs. What is not listed is not limited.
+   * iWARP, and only RDMA CM connects queue pairs; {@code mlx5} that it has DC. What is not listed
+   * is not limited.
    */
   private static final String TABLE =
       """
@@ -42,6 +43,7 @@ public final class Profile {
       limit max_qp_init_rd_atom 16
       limit max_srq_wr 32767
       limit max_srq_sge 31
+      mlx5
 
       profile connectx7
       # The same driver and provider; no published output was found. The numbers are those of a
@@ -55,6 +57,7 @@ public final class Profile {
       limit max_qp_init_rd_atom 16
       limit max_srq_wr 32767
       limit max_srq_sge 31
+      mlx5
 
       profile efa
       # Linux drivers/infiniband/hw/efa/efa_verbs.c, rdma-core providers/efa/verbs.c. The device
@@ -222,6 +225,7 @@ public final class Profile {
   private final Map<String, Integer> refusals = new HashMap<>();
   private int access;
   private boolean isIwarp;
+  private boolean isMlx5;
 
   private Profile(String name) {
     this.name = name;
@@ -244,6 +248,7 @@ public final class Profile {
         case "access" -> last.access = values.stream().mapToInt(ACCESS::get).sum();
         case "refuses" -> last.refusals.put(values.get(0), ERRNO.get(values.get(1)));
         case "iwarp" -> last.isIwarp = true;
+        case "mlx5" -> last.isMlx5 = true;
         case "", "#" -> {}
         default -> throw new AssertionError(line);
       }
@@ -330,6 +335,11 @@ public final class Profile {
   /** Returns whether the device is an EFA, which has SRD queue pairs. */
   public boolean isEfa() {
     return types.contains(rdma_h.IBV_QPT_DRIVER());
+  }
+
+  /** Returns whether the device is one of mlx5, which has queue pairs of DC. */
+  public boolean isMlx5() {
+    return isMlx5;
   }
 
   /** Throws if a region cannot have access flags; the optional ones are ignored. */

@@ -28,6 +28,10 @@ public final class SoftDevice {
   public static final int MAX_CQE = 4 * 1024 * 1024 - 1;
   public static final int MAX_OBJECTS = 65_536;
   public static final int MAX_READS = 128;
+
+  /** The maximum number of outstanding READ and atomic requests of a DC initiator. */
+  public static final int MAX_DC_READS = 16;
+
   public static final int VECTORS = 4;
   public static final long MAX_MESSAGE = 1L << 30;
 

@@ -50,6 +50,13 @@ final class DeviceFunctions {
                 .findFirst());
   }
 
+  /** A device that was removed is known by its contexts. */
+  public boolean mlx5dv_is_supported(long address) {
+    return Registry.of(network).stream()
+        .map(object -> object.device)
+        .anyMatch(device -> device.struct.address() == address && device.profile.isMlx5());
+  }
+
   public long ibv_get_device_name(long device) {
     return CStruct.at(device, ibv_device.layout()).addressOf("name");
   }

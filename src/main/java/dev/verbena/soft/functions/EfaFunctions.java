@@ -129,7 +129,7 @@ final class EfaFunctions {
         null,
         initAttr,
         new QueuePairChoices(
-            operations, 0, 0, null, inlineWrites, (flags & UNSOLICITED_WRITES) != 0));
+            operations, 0, 0, null, inlineWrites, (flags & UNSOLICITED_WRITES) != 0, 0, 0));
   }
 
   public long efadv_create_cq(long context, long initAttr, long attr, int length) {

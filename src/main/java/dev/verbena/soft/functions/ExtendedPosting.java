@@ -11,9 +11,11 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.device.CStruct;
 import dev.verbena.soft.device.CallFailure;
 import dev.verbena.soft.device.ScatterList;
+import dev.verbena.soft.transport.QueuePairChoices;
 import dev.verbena.soft.transport.SendQueue;
 import dev.verbena.soft.transport.SoftQueuePair;
 import dev.verbena.soft.transport.SoftSendRequest;
+import dev.verbena.soft.wire.Psn;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +26,9 @@ import org.jspecify.annotations.Nullable;
 final class ExtendedPosting {
   private static final long WR_ID = Abi.current().offsetOf(ibv_qp_ex.layout(), "wr_id");
   private static final long WR_FLAGS = Abi.current().offsetOf(ibv_qp_ex.layout(), "wr_flags");
+
+  /** In memory behind {@code struct mlx5dv_qp_ex}: the address of the {@code ibv_qp_ex}. */
+  static final int OF_DC = 248;
 
   /** The operations, by the flag with which each is asked for. */
   private static final Map<String, Integer> OPERATIONS =
@@ -43,8 +48,9 @@ final class ExtendedPosting {
           Map.entry("wr_send_tso", rdma_h.IBV_QP_EX_WITH_TSO()));
 
   /** Sets the pointers of a queue pair that was asked for some operations. */
-  static void fill(CStruct queuePair, long sendOps) {
-    int type = queuePair.getInt("qp_base.qp_type");
+  static void fill(CStruct queuePair, QueuePairChoices choices) {
+    long sendOps = choices.operations();
+    int type = choices.dcType() != 0 ? choices.dcType() : queuePair.getInt("qp_base.qp_type");
     if ((sendOps & ~allowed(type)) != 0) {
       throw CallFailure.of(
           Errno.EOPNOTSUPP, "send_ops_flags 0x" + Long.toHexString(sendOps & ~allowed(type)));
@@ -65,11 +71,19 @@ final class ExtendedPosting {
     if (type == rdma_h.IBV_QPT_UD()) {
       return datagram;
     }
+    long driver =
+        datagram
+            | rdma_h.IBV_QP_EX_WITH_RDMA_WRITE()
+            | rdma_h.IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM()
+            | rdma_h.IBV_QP_EX_WITH_RDMA_READ();
     if (type == rdma_h.IBV_QPT_DRIVER()) {
-      return datagram
-          | rdma_h.IBV_QP_EX_WITH_RDMA_WRITE()
-          | rdma_h.IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM()
-          | rdma_h.IBV_QP_EX_WITH_RDMA_READ();
+      return driver;
+    }
+    if (type == QueuePairChoices.DC_INITIATOR) {
+      return driver
+          | rdma_h.IBV_QP_EX_WITH_SEND_WITH_INV()
+          | rdma_h.IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP()
+          | rdma_h.IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD();
     }
     long unreliable =
         datagram
@@ -329,6 +343,18 @@ final class ExtendedPosting {
       if (request.handle == null) {
         fail(sends, Errno.EINVAL);
       }
+    }
+  }
+
+  /** The pointer behind {@code mlx5dv_wr_set_dc_addr}. */
+  public static void wr_set_dc_addr(long address, long ah, int number, long key) {
+    Upcalls.requireObject(address);
+    SendQueue sends = queue(Memory.getLong(address + OF_DC));
+    SoftSendRequest request = current(sends);
+    if (request != null) {
+      request.handle = ListPosting.addressHandle(ah);
+      request.remoteQueuePair = number & Psn.MASK;
+      request.accessKey = key;
     }
   }
 

@@ -45,6 +45,7 @@ final class FunctionTable {
               new DomainFunctions(),
               new BufferFunctions(),
               new EfaFunctions(),
+              new Mlx5Functions(),
               new TextFunctions()));
 
   static {

@@ -110,7 +110,9 @@ final class QueuePairFunctions {
                 Registry.at(asked.getLong("rwq_ind_tbl"), SoftIndirectionTable.class),
                 asked.addressOf("rx_hash_conf")),
         false,
-        false);
+        false,
+        0,
+        0);
   }
 
   /** Creates a queue pair with a {@code struct ibv_qp_init_attr}. */
@@ -123,7 +125,8 @@ final class QueuePairFunctions {
     CStruct init = CStruct.allocate(ibv_qp_init_attr.layout());
     init.segment().copyFrom(Memory.at(initAttr, init.size()));
     owner.device.profile.requireType(init.getInt("qp_type"));
-    if (init.getInt("qp_type") != rdma_h.IBV_QPT_DRIVER()) {
+    boolean isSrd = init.getInt("qp_type") == rdma_h.IBV_QPT_DRIVER() && choices.dcType() == 0;
+    if (!isSrd) {
       checkCapacity(init, owner.device.profile);
     }
     boolean receiveOnly =
@@ -148,12 +151,13 @@ final class QueuePairFunctions {
             .putLong("qp_base.srq", init.getLong("srq"))
             .putInt("qp_base.qp_type", init.getInt("qp_type"));
     if (choices.operations() != 0) {
-      ExtendedPosting.fill(struct, choices.operations());
+      ExtendedPosting.fill(struct, choices);
     }
     return owner.device.engine.locked(
         () -> {
           int number = owner.device.newNumber();
-          struct.putInt("qp_base.qp_num", number);
+          boolean isTarget = choices.dcType() == QueuePairChoices.DC_TARGET;
+          struct.putInt("qp_base.qp_num", isTarget ? 0 : number);
           SoftQueuePair made =
               Registry.add(
                   new SoftQueuePair(
@@ -287,14 +291,16 @@ final class QueuePairFunctions {
           mtu < rdma_h.IBV_MTU_256() || mtu > queuePair.device.mtuCode(),
           "path_mtu " + mtu + ", the port has active_mtu " + queuePair.device.mtuCode());
     }
-    checkReads(attr, mask, rdma_h.IBV_QP_MAX_QP_RD_ATOMIC(), "max_rd_atomic");
-    checkReads(attr, mask, rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC(), "max_dest_rd_atomic");
+    boolean isDc = queuePair.type == QueuePairChoices.DC_INITIATOR;
+    int reads = isDc ? SoftDevice.MAX_DC_READS : SoftDevice.MAX_READS;
+    checkReads(attr, mask, rdma_h.IBV_QP_MAX_QP_RD_ATOMIC(), "max_rd_atomic", reads);
+    checkReads(attr, mask, rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC(), "max_dest_rd_atomic", reads);
   }
 
-  private static void checkReads(CStruct attr, int mask, int bit, String field) {
+  private static void checkReads(CStruct attr, int mask, int bit, String field, int most) {
     CallFailure.invalidIf(
-        (mask & bit) != 0 && attr.getByte(field) > SoftDevice.MAX_READS,
-        field + " is at most " + SoftDevice.MAX_READS + ", not " + attr.getByte(field));
+        (mask & bit) != 0 && attr.getByte(field) > most,
+        field + " is at most " + most + ", not " + attr.getByte(field));
   }
 
   private static void copy(CStruct from, CStruct to, String field) {

@@ -4,6 +4,7 @@ import dev.verbena.internal.Binding;
 import dev.verbena.internal.Libefa;
 import dev.verbena.internal.Libibverbs;
 import dev.verbena.internal.Librdmacm;
+import dev.verbena.internal.Mlx5dv;
 import dev.verbena.internal.Provider;
 import dev.verbena.internal.Verbs;
 import dev.verbena.soft.cm.CmManager;
@@ -30,6 +31,7 @@ public final class SoftProvider implements Provider {
   private final Verbs verbs;
   private final Librdmacm rdmacm;
   private final Libefa libefa;
+  private final Mlx5dv libmlx5;
   private final CmManager manager;
   private final Set<String> functions = new HashSet<>();
 
@@ -37,11 +39,14 @@ public final class SoftProvider implements Provider {
     this.network = network;
     this.engine = engine;
     this.failingCalls = failingCalls;
-    verbs = bind(Verbs.class, List.of(new DeviceFunctions(network, engine)));
+    List<Object> devices = List.of(new DeviceFunctions(network, engine));
+    verbs = bind(Verbs.class, devices);
     manager = new CmManager(network, engine, verbs);
     libefa = bind(Libefa.class, List.of());
+    libmlx5 = bind(Mlx5dv.class, devices);
     rdmacm = bind(Librdmacm.class, cmFunctions());
-    for (Class<?> library : List.of(Libibverbs.class, Libefa.class, Librdmacm.class)) {
+    for (Class<?> library :
+        List.of(Libibverbs.class, Libefa.class, Mlx5dv.class, Librdmacm.class)) {
       functions.removeAll(Binding.infallible(library)); // Their callers do not expect a failure.
     }
   }
@@ -89,7 +94,10 @@ public final class SoftProvider implements Provider {
 
   @Override
   public <T> T library(Class<T> library) {
-    return library == Libefa.class ? library.cast(libefa) : Provider.super.library(library);
+    if (library == Libefa.class) {
+      return library.cast(libefa);
+    }
+    return library == Mlx5dv.class ? library.cast(libmlx5) : Provider.super.library(library);
   }
 
   @Override

@@ -8,6 +8,7 @@ import dev.verbena.soft.device.SoftDevice;
 import dev.verbena.soft.engine.Engine;
 import dev.verbena.soft.engine.Timer;
 import dev.verbena.soft.wire.Packet;
+import dev.verbena.soft.wire.PacketPool;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -34,12 +35,13 @@ final class LateWrites {
   private final Set<Runnable> finishes;
   private final Runnable finish = this::finish;
   private final Timer timer;
-  private final Packet scratch = new Packet();
+  private final PacketPool packets;
   private final List<Piece> waiting = new ArrayList<>();
 
   LateWrites(SoftDevice device) {
     engine = device.engine;
     delays = device.delays;
+    packets = device.packets;
     finishes = device.keys.writes;
     timer = new Timer(engine.timers(), this::place);
   }
@@ -61,7 +63,10 @@ final class LateWrites {
       from += size;
     }
     place(); // What is not late.
-    return key.read(address, scratch.payload, packet.length);
+    Packet scratch = packets.take();
+    boolean exists = key.read(address, scratch.payload, packet.length);
+    packets.release(scratch);
+    return exists;
   }
 
   private void add(Piece piece) {
@@ -105,7 +110,9 @@ final class LateWrites {
   }
 
   private void write(Piece piece) {
+    Packet scratch = packets.take();
     Memory.at(scratch.payload, piece.data.length).copyFrom(MemorySegment.ofArray(piece.data));
     boolean _ = piece.key.write(scratch.payload, piece.address, piece.data.length);
+    packets.release(scratch);
   }
 }

@@ -12,6 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param spreading spreads frames over work queues (RSS), or null
  * @param inlineWrites whether RDMA writes of an SRD queue pair may have inline data
  * @param unsolicitedWrites whether writes with immediate data consume no receive request (SRD)
+ * @param dcType {@link #DC_TARGET}, {@link #DC_INITIATOR}, or 0
+ * @param accessKey the access key of a DC target
  */
 public record QueuePairChoices(
     long operations,
@@ -19,8 +21,21 @@ public record QueuePairChoices(
     int maxHeader,
     @Nullable Spreading spreading,
     boolean inlineWrites,
-    boolean unsolicitedWrites) {
-  public static final QueuePairChoices NONE = new QueuePairChoices(0, 0, 0, null, false, false);
+    boolean unsolicitedWrites,
+    int dcType,
+    long accessKey) {
+  /** Types of DC besides those of C: both are {@code IBV_QPT_DRIVER} there. */
+  public static final int DC_TARGET = 0x101;
+
+  public static final int DC_INITIATOR = 0x102;
+
+  public static final QueuePairChoices NONE =
+      new QueuePairChoices(0, 0, 0, null, false, false, 0, 0);
+
+  /** The options of a DC initiator or target. */
+  public static QueuePairChoices dc(long operations, int dcType, long accessKey) {
+    return new QueuePairChoices(operations, 0, 0, null, false, false, dcType, accessKey);
+  }
 
   private static final int OF_RAW_PACKETS =
       rdma_h.IBV_QP_CREATE_SCATTER_FCS()

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * cursorPacket} of the request at {@code cursor}. A retransmission moves the cursor back, never
  * before the request with the PSN {@code unacknowledged}, the oldest one.
  */
-final class Requester implements TransportService {
+class Requester implements TransportService {
   /** How many packets may be unacknowledged. */
   private static final int WINDOW = 128;
 
@@ -188,6 +188,9 @@ final class Requester implements TransportService {
       failLocally();
       return false;
     }
+    if (!reaches(request, nextPsn)) {
+      return false;
+    }
     request.firstPsn = nextPsn;
     if (request.isRead() && queuePair.device.delays.isOn()) {
       Packet scratch = packets.take();
@@ -214,8 +217,13 @@ final class Requester implements TransportService {
     return true;
   }
 
+  /** Whether the requester is connected to the destination of a request, which gets a PSN. */
+  boolean reaches(SoftSendRequest request, int psn) {
+    return true;
+  }
+
   /** Validates a request at the requester; returns a completion status, or 0. */
-  private int check(SoftSendRequest request) {
+  int check(SoftSendRequest request) {
     long length = request.length();
     if (length > SoftDevice.MAX_MESSAGE) {
       return rdma_h.IBV_WC_LOC_LEN_ERR();
@@ -265,11 +273,16 @@ final class Requester implements TransportService {
       packet.ackRequested = last || (cursorPacket + 1) % ACK_INTERVAL == 0;
     }
     if (sent) {
-      queuePair.transmit(packet);
+      transmit(packet);
     } else {
       packets.release(packet);
     }
     return sent;
+  }
+
+  /** Sends a packet to the responder. */
+  void transmit(Packet packet) {
+    queuePair.transmit(packet);
   }
 
   /** Fills a READ request for what is missing, or an atomic, FLUSH or ATOMIC WRITE request. */

@@ -22,7 +22,7 @@ import dev.verbena.soft.wire.Syndrome;
  * nakSent}, the requester was told to send again from {@code expected} on, and packets after it get
  * no answer until the one with that PSN arrives.
  */
-final class Responder implements TransportService {
+class Responder implements TransportService {
   private static final int REMOTE_WRITE = rdma_h.IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE();
 
   /** The message that is under way. */
@@ -103,6 +103,12 @@ final class Responder implements TransportService {
       resources.resize(attr.getByte("max_dest_rd_atomic"));
     }
     accessFlags = attr.getInt("qp_access_flags");
+  }
+
+  /** Begins anew with the PSN of the first request. */
+  final void begin(int psn) {
+    stop();
+    expected = psn;
   }
 
   /** Fails the receive that is being filled; forgets everything else. */
@@ -298,7 +304,7 @@ final class Responder implements TransportService {
       boolean tooLong = status == rdma_h.IBV_WC_LOC_LEN_ERR();
       acknowledge(psn, tooLong ? Syndrome.NAK_INVALID_REQUEST : Syndrome.NAK_REMOTE_OPERATION);
     }
-    queuePair.toError();
+    end(0);
   }
 
   private void write(Packet packet, int operation) {
@@ -470,7 +476,7 @@ final class Responder implements TransportService {
       refuseAccess(readPsn);
       return;
     }
-    queuePair.transmit(packet);
+    transmit(packet);
     readAddress += size;
     readLeft -= size;
     readPsn = Psn.plus(readPsn, 1);
@@ -544,7 +550,13 @@ final class Responder implements TransportService {
     message = Message.NONE;
     if (receives) {
       receiver.fail(status);
-    } else {
+    }
+    end(receives ? 0 : event);
+  }
+
+  /** The connection has failed, with an event or with 0. */
+  void end(int event) {
+    if (event != 0) {
       queuePair.event(event);
     }
     queuePair.toError();
@@ -560,11 +572,11 @@ final class Responder implements TransportService {
     }
   }
 
-  private void acknowledge(int psn, int syndrome) {
+  void acknowledge(int psn, int syndrome) {
     Packet packet = response(Opcode.ACKNOWLEDGE, psn);
     packet.syndrome = syndrome;
     packet.messageNumber = messages & Psn.MASK;
-    queuePair.transmit(packet);
+    transmit(packet);
   }
 
   private void sendResult(int psn, int operation, long original) {
@@ -572,6 +584,11 @@ final class Responder implements TransportService {
     packet.syndrome = Syndrome.ACK;
     packet.messageNumber = messages & Psn.MASK;
     packet.original = original;
+    transmit(packet);
+  }
+
+  /** Sends an answer to the requester. */
+  void transmit(Packet packet) {
     queuePair.transmit(packet);
   }
 

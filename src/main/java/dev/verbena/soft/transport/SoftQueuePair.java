@@ -1,5 +1,8 @@
 package dev.verbena.soft.transport;
 
+import static dev.verbena.soft.transport.QueuePairChoices.DC_INITIATOR;
+import static dev.verbena.soft.transport.QueuePairChoices.DC_TARGET;
+
 import dev.verbena.Errno;
 import dev.verbena.internal.foreign.Abi;
 import dev.verbena.raw.ibv_qp;
@@ -29,6 +32,7 @@ import dev.verbena.soft.wire.Gids;
 import dev.verbena.soft.wire.Opcode;
 import dev.verbena.soft.wire.Packet;
 import dev.verbena.soft.wire.PacketQueue;
+import java.lang.foreign.MemorySegment;
 import java.util.HashSet;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -52,7 +56,10 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   private static final int MAX_INBOX = 8192;
 
   public final SoftDomain domain;
+
+  /** {@code enum ibv_qp_type}, or one of the types of DC. */
   public final int type;
+
   public final int number;
 
   /** Null where it only receives or spreads frames, and where it only sends. */
@@ -115,6 +122,9 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   /** Whether the log says why its requests do not end. */
   private volatile boolean isExplained;
 
+  /** The {@code struct mlx5dv_qp_ex} of a DC initiator, or null. */
+  public @Nullable MemorySegment mlx5;
+
   private boolean established;
   private boolean draining;
 
@@ -146,7 +156,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
         choices.spreading() == null ? null : choices.spreading().table);
     this.domain = domain;
     this.init = init;
-    this.type = init.getInt("qp_type");
+    this.type = choices.dcType() != 0 ? choices.dcType() : init.getInt("qp_type");
     this.number = number;
     this.sendCompletions = sendCompletions;
     this.receiveCompletions = receiveCompletions;
@@ -176,6 +186,7 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
           case Opcode.UC -> new UnreliableConnection(this);
           case Opcode.UD -> new DatagramTransport(this);
           case Opcode.RAW -> new RawTransport(this);
+          case Opcode.DC -> type == DC_TARGET ? new DcTarget(this) : new DcRequester(this);
           case Opcode.SRD -> new ReliableTransport(new SrdRequester(this), new SrdResponder(this));
           default -> new ReliableTransport(new Requester(this), new Responder(this));
         };
@@ -190,6 +201,8 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       return Opcode.UD;
     } else if (type == rdma_h.IBV_QPT_DRIVER()) {
       return Opcode.SRD;
+    } else if (type == DC_TARGET || type == DC_INITIATOR) {
+      return Opcode.DC;
     }
     return type == rdma_h.IBV_QPT_RAW_PACKET() ? Opcode.RAW : Opcode.RC;
   }
@@ -294,7 +307,8 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
       checkDrained();
     } else {
       if (next == rdma_h.IBV_QPS_RTR() && before != next) {
-        established = false;
+        established = type == DC_TARGET; // It is never reported for a target.
+        struct.putInt("qp_base.qp_num", number); // That of a target is 0 until now.
       }
       device.engine.request(task);
     }
@@ -439,7 +453,10 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
   /** Whether the queue pair takes a packet: its state, its transport, its peer. */
   @Override
   public boolean accepts(Packet packet) {
-    if (!canReceive() || Opcode.transport(packet.opcode) != transportBits) {
+    if (!canReceive()
+        || Opcode.transport(packet.opcode) != transportBits
+        || (transportBits == Opcode.DC
+            && Opcode.isResponse(packet.opcode) == (type == DC_TARGET))) {
       return false;
     }
     return isDatagram()
@@ -447,9 +464,9 @@ public final class SoftQueuePair extends SoftObject implements PacketTarget {
         || (alternatePath != null && alternatePath.leadsTo(packet));
   }
 
-  /** Whether requests have a destination, and packets from all queue pairs are accepted. */
+  /** Whether packets from all queue pairs are accepted, and name their source. */
   private boolean isDatagram() {
-    return transportBits == Opcode.UD || transportBits == Opcode.SRD;
+    return transportBits == Opcode.UD || transportBits == Opcode.SRD || type == DC_TARGET;
   }
 
   /** Sends a packet to the peer. */

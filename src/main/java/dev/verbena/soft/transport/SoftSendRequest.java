@@ -41,10 +41,13 @@ public final class SoftSendRequest {
   public long compareAdd;
   public long swap;
 
-  // UD
+  // UD, SRD, DC
   public @Nullable SoftAddressHandle handle;
   public int remoteQueuePair;
   public int remoteQueueKey;
+
+  /** DC: the access key of the target. */
+  public long accessKey;
 
   // XRC
   public int sharedQueue;

@@ -18,13 +18,13 @@ final class SrdResponder implements TransportService {
 
   private final SoftQueuePair queuePair;
   private final Receiver receiver;
-  private final Map<Name, SrdSource> sources = new Sources();
-  private final Name wanted = new Name();
+  private final Map<PacketSource, SrdSource> sources = new Sources();
+  private final PacketSource wanted = new PacketSource();
   private int queueKey;
   private SoftPort port;
 
   /** The sources that were heard of last. */
-  private static final class Sources extends LinkedHashMap<Name, SrdSource> {
+  private static final class Sources extends LinkedHashMap<PacketSource, SrdSource> {
     private static final long serialVersionUID = 1;
     private static final int MOST = 1 << 16;
 
@@ -33,35 +33,8 @@ final class SrdResponder implements TransportService {
     }
 
     @Override
-    protected boolean removeEldestEntry(Map.Entry<Name, SrdSource> eldest) {
+    protected boolean removeEldestEntry(Map.Entry<PacketSource, SrdSource> eldest) {
       return size() > MOST;
-    }
-  }
-
-  /** The name of a source: one object serves all look-ups. */
-  private static final class Name {
-    private long gidHigh;
-    private long gidLow;
-    private int number;
-
-    Name of(Packet packet) {
-      gidHigh = packet.sourceGidHigh;
-      gidLow = packet.sourceGidLow;
-      number = packet.sourceNumber;
-      return this;
-    }
-
-    @Override
-    public boolean equals(Object other) {
-      return other instanceof Name name
-          && gidHigh == name.gidHigh
-          && gidLow == name.gidLow
-          && number == name.number;
-    }
-
-    @Override
-    public int hashCode() {
-      return Long.hashCode(gidHigh * 31 + gidLow) * 31 + number;
     }
   }
 
@@ -93,7 +66,7 @@ final class SrdResponder implements TransportService {
     SrdSource source = sources.get(wanted.of(packet));
     if (source == null) {
       source = new SrdSource(packet);
-      sources.put(new Name().of(packet), source);
+      sources.put(new PacketSource().of(packet), source);
     }
     if (Opcode.operation(packet.opcode) == Opcode.READ_REQUEST) {
       read(packet, source); // Executed again if it arrives again.

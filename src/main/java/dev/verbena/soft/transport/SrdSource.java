@@ -21,7 +21,7 @@ final class SrdSource {
 
   private final Gids gid;
   private final byte[] answers = new byte[REMEMBERED];
-  private int session;
+  private long session;
   private int highest;
   private int peersVersion = -1;
   private int number;

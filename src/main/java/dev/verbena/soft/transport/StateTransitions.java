@@ -11,7 +11,7 @@ import java.util.Map;
 /**
  * The state transitions of queue pairs, with the attributes that each requires and allows: the
  * table of the InfiniBand specification, as {@code ib_modify_qp_is_ok} of Linux has it, and for SRD
- * that of the driver of EFA.
+ * and DC those of the drivers of EFA and mlx5.
  *
  * <p>A transition concerns some attributes, and a service has some; what concerns both is required
  * or allowed, with the exceptions in {@link #allowed}.
@@ -89,23 +89,47 @@ public final class StateTransitions {
       SQE RTS : : cur_qp_state qkey qp_access_flags
       """;
 
+  /** Of DC: mlx5's {@code modify_dci_qp_is_ok}. */
+  private static final String DC_INITIATOR =
+      """
+      RESET INIT : pkey_index port_num :
+      INIT INIT : : pkey_index port_num
+      INIT RTR : path_mtu : pkey_index ah_attr
+      RTR RTS : sq_psn timeout retry_cnt rnr_retry max_rd_atomic : min_rnr_timer
+      RTS RTS : : min_rnr_timer
+      """;
+
+  /** Of DC: {@code mlx5_ib_modify_dct}. A target ends with its destruction. */
+  private static final String DC_TARGET =
+      """
+      RESET INIT : pkey_index port_num qp_access_flags :
+      INIT RTR : ah_attr path_mtu min_rnr_timer :
+      """;
+
   private record Transition(int from, int to) {}
 
   private record Attributes(int required, int allowed) {}
 
-  private static final Map<Transition, Attributes> TRANSITIONS = read();
+  private static final Map<Transition, Attributes> TRANSITIONS = read(TABLE, true);
+
+  private static final Map<Integer, Map<Transition, Attributes>> OF_DC =
+      Map.of(
+          QueuePairChoices.DC_INITIATOR,
+          read(DC_INITIATOR, true),
+          QueuePairChoices.DC_TARGET,
+          read(DC_TARGET, false));
 
   private StateTransitions() {}
 
-  private static Map<Transition, Attributes> read() {
+  private static Map<Transition, Attributes> read(String table, boolean ends) {
     Map<Transition, Attributes> transitions = new HashMap<>();
-    for (int state = 0; state < STATES.size(); state++) {
+    for (int state = 0; ends && state < STATES.size(); state++) {
       transitions.put(new Transition(state, STATES.indexOf("RESET")), new Attributes(0, 0));
       if (state != STATES.indexOf("RESET")) {
         transitions.put(new Transition(state, STATES.indexOf("ERR")), new Attributes(0, 0));
       }
     }
-    for (String line : TABLE.lines().toList()) {
+    for (String line : table.lines().toList()) {
       String[] parts = line.split(":", -1);
       String[] states = parts[0].split(" ", -1);
       transitions.put(
@@ -145,16 +169,18 @@ public final class StateTransitions {
    *     is not allowed
    */
   public static void check(int type, int from, int to, int mask) {
-    Attributes attributes = TRANSITIONS.get(new Transition(from, to));
+    boolean isDc = OF_DC.containsKey(type);
+    Attributes attributes = OF_DC.getOrDefault(type, TRANSITIONS).get(new Transition(from, to));
     if (attributes == null) {
       throw CallFailure.invalid("no transition from state " + from + " to " + to);
     }
-    int required = attributes.required & SERVICES.get(type);
+    int required = isDc ? attributes.required : attributes.required & SERVICES.get(type);
     int given = mask & ~rdma_h.IBV_QP_STATE();
     CallFailure.invalidIf(
         (given & required) != required,
         "missing attributes 0x" + Integer.toHexString(required & ~given));
-    int excess = given & ~required & ~allowed(type, from, attributes);
+    int allowed = isDc ? attributes.allowed : allowed(type, from, attributes);
+    int excess = given & ~required & ~allowed;
     CallFailure.invalidIf(excess != 0, "attributes not allowed 0x" + Integer.toHexString(excess));
   }
 }

@@ -16,8 +16,13 @@ public final class Opcode {
    */
   public static final int SRD = 0xc0;
 
-  /** Not an opcode of the specification: an Ethernet frame of a raw packet queue pair. */
-  public static final int RAW = 0xe0;
+  /**
+   * DC between software devices, in the same range: the format of mlx5's packets is not published.
+   */
+  public static final int DC = 0xe0;
+
+  /** No opcode, which has eight bits: an Ethernet frame of a raw packet queue pair. */
+  public static final int RAW = 0x100;
 
   public static final int SEND_FIRST = 0x00;
   public static final int SEND_MIDDLE = 0x01;
@@ -46,7 +51,6 @@ public final class Opcode {
   public static final int ATOMIC_WRITE = 0x1d;
 
   private static final int OPERATION = 0x1f;
-  private static final int TRANSPORT = 0xe0;
 
   private Opcode() {}
 
@@ -55,7 +59,7 @@ public final class Opcode {
   }
 
   public static int transport(int opcode) {
-    return opcode & TRANSPORT;
+    return opcode & ~OPERATION;
   }
 
   /** Whether the packet goes from a responder to a requester. */

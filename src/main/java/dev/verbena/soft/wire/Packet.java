@@ -37,12 +37,21 @@ public final class Packet {
   public int queueKey;
   public int sourceNumber;
 
-  // SRD
-  /** Which requester's numbering the PSN belongs to: that of the queue pair, until it is reset. */
-  public int session;
+  // SRD, DC
+  /**
+   * Which requester's numbering the PSN belongs to: that of the queue pair, until it is reset; on
+   * DC also until it sends to another target.
+   */
+  public long session;
 
   /** Where in the message the payload is, or the data that is to be read. */
   public int offset;
+
+  // DC
+  public long accessKey;
+
+  /** The first PSN of the session. */
+  public int firstPsn;
 
   // XRCETH
   public int sharedQueue;
@@ -123,6 +132,8 @@ public final class Packet {
     sourceNumber = other.sourceNumber;
     session = other.session;
     offset = other.offset;
+    accessKey = other.accessKey;
+    firstPsn = other.firstPsn;
     sharedQueue = other.sharedQueue;
     address = other.address;
     remoteKey = other.remoteKey;

@@ -66,6 +66,7 @@ public final class PacketText {
           case Opcode.UD -> "UD_";
           case Opcode.XRC -> "XRC_";
           case Opcode.SRD -> "SRD_";
+          case Opcode.DC -> "DC_";
           default -> null;
         };
     int operation = Opcode.operation(opcode);
@@ -117,6 +118,8 @@ public final class PacketText {
     int transport = Opcode.transport(packet.opcode);
     if (transport == Opcode.UD || transport == Opcode.SRD) {
       text.append(" qkey=0x%08x from=0x%06x".formatted(packet.queueKey, packet.sourceNumber));
+    } else if (transport == Opcode.DC) {
+      text.append(" from=0x%06x session=0x%x".formatted(packet.sourceNumber, packet.session));
     }
   }
 

@@ -10,8 +10,8 @@ public final class RoceCodec {
   /** The length of a BTH. */
   public static final int BTH = 12;
 
-  /** The longest headers of a packet, XRCETH and AtomicETH among them, and the padding. */
-  static final int MAX_OVERHEAD = BTH + 36 + 3;
+  /** The longest headers of a packet, those of a DC request and AtomicETH, and the padding. */
+  static final int MAX_OVERHEAD = BTH + 52 + 3;
 
   /** Where the fields are that the ICRC does not cover: FECN, BECN and reserved bits. */
   static final int MASKED = 4;
@@ -22,6 +22,11 @@ public final class RoceCodec {
   private static final int ATOMIC_ACK_ETH = 8;
   private static final int DETH = 8;
   private static final int SRD_ETH = 16;
+
+  /** Of DC: the source and the session; in requests, the access key and the first PSN, too. */
+  private static final int DC_ETH = 12;
+
+  private static final int DC_REQUEST_ETH = DC_ETH + 12;
   private static final int WORD = 4;
 
   private static final int SOLICITED = 0x80;
@@ -79,6 +84,11 @@ public final class RoceCodec {
                 SRD_ETH + extensionsOf(operation);
             default -> -1;
           };
+      case Opcode.DC -> {
+        int length = operation < Opcode.FLUSH ? extensionsOf(operation) : -1;
+        int own = Opcode.isResponse(operation) ? DC_ETH : DC_REQUEST_ETH;
+        yield length < 0 ? length : own + length;
+      }
       default -> -1;
     };
   }
@@ -156,9 +166,18 @@ public final class RoceCodec {
     } else if (transport == Opcode.SRD) {
       putInt(at, packet.queueKey);
       putInt(at + 4, packet.sourceNumber & Psn.MASK);
-      putInt(at + 8, packet.session);
+      putInt(at + 8, (int) packet.session);
       putInt(at + 12, packet.offset);
       at += SRD_ETH;
+    } else if (transport == Opcode.DC) {
+      putInt(at, packet.sourceNumber & Psn.MASK);
+      putLong(at + 4, packet.session);
+      at += DC_ETH;
+      if (!Opcode.isResponse(operation)) {
+        putLong(at, packet.accessKey);
+        putInt(at + 8, packet.firstPsn & Psn.MASK);
+        at += DC_REQUEST_ETH - DC_ETH;
+      }
     } else if (transport == Opcode.XRC && !Opcode.isResponse(operation)) {
       putInt(at, packet.sharedQueue & Psn.MASK);
       at += WORD;
@@ -274,6 +293,15 @@ public final class RoceCodec {
       packet.session = getInt(at + 8);
       packet.offset = getInt(at + 12);
       at += SRD_ETH;
+    } else if (transport == Opcode.DC) {
+      packet.sourceNumber = getInt(at) & Psn.MASK;
+      packet.session = getLong(at + 4);
+      at += DC_ETH;
+      if (!Opcode.isResponse(operation)) {
+        packet.accessKey = getLong(at);
+        packet.firstPsn = getInt(at + 8) & Psn.MASK;
+        at += DC_REQUEST_ETH - DC_ETH;
+      }
     } else if (transport == Opcode.XRC && !Opcode.isResponse(operation)) {
       packet.sharedQueue = getInt(at) & Psn.MASK;
       at += WORD;

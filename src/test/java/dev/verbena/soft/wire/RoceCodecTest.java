@@ -148,7 +148,9 @@ public class RoceCodecTest {
     packet.original = random.nextLong();
     packet.queueKey = random.nextInt();
     packet.sourceNumber = random.nextInt() & Psn.MASK;
-    packet.session = random.nextInt();
+    packet.session = Opcode.transport(opcode) == Opcode.DC ? random.nextLong() : random.nextInt();
+    packet.accessKey = random.nextLong();
+    packet.firstPsn = random.nextInt() & Psn.MASK;
     packet.offset = random.nextInt();
     packet.sharedQueue = random.nextInt() & Psn.MASK;
     packet.length = payload;
@@ -193,8 +195,8 @@ public class RoceCodecTest {
         }
       }
     }
-    // RC: 25, and as many of XRC; UC: 12; UD: 2; SRD: 7.
-    assertEquals(2 * 25 + 12 + 2 + 7, opcodes);
+    // RC: 25, and as many of XRC; UC: 12; UD: 2; SRD: 7; DC: those of RC without two.
+    assertEquals(2 * 25 + 12 + 2 + 7 + 23, opcodes);
   }
 
   /** Bytes as the specification has them, without payload. */

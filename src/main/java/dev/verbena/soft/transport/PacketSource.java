@@ -1,0 +1,37 @@
+package dev.verbena.soft.transport;
+
+import dev.verbena.soft.wire.Packet;
+
+/** The queue pair that a packet names as its source: one object serves all look-ups. */
+final class PacketSource {
+  private long gidHigh;
+  private long gidLow;
+  private int number;
+
+  PacketSource of(Packet packet) {
+    gidHigh = packet.sourceGidHigh;
+    gidLow = packet.sourceGidLow;
+    number = packet.sourceNumber;
+    return this;
+  }
+
+  /** Makes it the destination of a packet. */
+  void address(Packet packet) {
+    packet.destinationGidHigh = gidHigh;
+    packet.destinationGidLow = gidLow;
+    packet.destination = number;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof PacketSource source
+        && gidHigh == source.gidHigh
+        && gidLow == source.gidLow
+        && number == source.number;
+  }
+
+  @Override
+  public int hashCode() {
+    return Long.hashCode(gidHigh * 31 + gidLow) * 31 + number;
+  }
+}

@@ -1,0 +1,111 @@
+package dev.verbena.mlx5;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.verbena.soft.SoftNetwork;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.verbs.AddressHandle;
+import dev.verbena.verbs.QueuePair;
+import dev.verbena.verbs.SendList;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.DatagramSocket;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** DC between software devices over UDP. */
+@Tag("host")
+class DcOverUdpTest {
+  private static final int LENGTH = 32 << 10;
+
+  private SoftNetwork left;
+  private SoftNetwork right;
+  private DcSide one;
+  private DcSide two;
+  private QueuePair initiator;
+  private AddressHandle handle;
+
+  @BeforeEach
+  void open() throws IOException {
+    int port;
+    try (DatagramSocket socket = new DatagramSocket()) {
+      port = socket.getLocalPort();
+    }
+    left = SoftNetwork.of("udp:127.0.0.1:%d,profile=connectx5".formatted(port));
+    right = SoftNetwork.of("udp:127.0.0.2:%d,profile=connectx5".formatted(port));
+    one = new DcSide(left.device());
+    two = new DcSide(right.device());
+    initiator = one.patientInitiator();
+    handle = one.handleFor(two);
+  }
+
+  @AfterEach
+  void close() {
+    one.close();
+    two.close();
+    left.close();
+    right.close();
+  }
+
+  private void post(SendList list, long key) {
+    for (int i = 0; i < list.size(); i++) {
+      list.toTarget(i, handle, two.target.number(), key);
+    }
+    list.signaled(list.size() - 1);
+    assertEquals(list.size(), initiator.post(list));
+  }
+
+  @Test
+  void messagesTravel() {
+    one.memory.memory().setString(0, "over UDP");
+    two.receive(1, 0, 64);
+    two.receive(2, 1024, 64);
+    SendList list = new SendList(4, 1);
+    list.writeWithImmediate(0, 5)
+        .local(one.memory, 0, 8192)
+        .remote(two.memory.start() + 8192, two.memory.rkey());
+    list.read(1)
+        .local(one.memory, 16384, 8192)
+        .remote(two.memory.start() + 8192, two.memory.rkey());
+    list.fetchAndAdd(2, 1)
+        .local(one.memory, 32768, 8)
+        .remote(two.memory.start() + 32768, two.memory.rkey());
+    list.send(3).local(one.memory, 0, 64);
+    post(list, DcSide.KEY);
+    assertEquals(5, two.completion().immediate(0));
+    two.expect(CompletionStatus.SUCCESS);
+    one.expect(CompletionStatus.SUCCESS);
+    assertEquals("over UDP", two.memory.memory().getString(1024));
+    assertEquals("over UDP", one.memory.memory().getString(16384));
+  }
+
+  @Test
+  void aWrongAccessKeyIsARemoteAccessError() {
+    two.receive(1, 0, 64);
+    SendList list = new SendList(1, 1);
+    list.send(0).local(one.memory, 0, 64);
+    post(list, DcSide.KEY + 1);
+    one.expect(CompletionStatus.REM_ACCESS_ERR);
+  }
+
+  @Test
+  void memoryIsTransferredThroughABadNetwork() {
+    for (SoftNetwork network : List.of(left, right)) {
+      network.faults().seed(5).loss(0.05).duplicate(0.05).reorder(0.05).corrupt(0.01);
+    }
+    SendList list = new SendList(2, 1);
+    list.write(0).local(one.memory, 0, LENGTH).remote(two.memory.start(), two.memory.rkey());
+    list.read(1).local(one.memory, LENGTH, LENGTH).remote(two.memory.start(), two.memory.rkey());
+    for (int i = 1; i < 10; i++) {
+      one.memory.memory().asSlice(0, LENGTH).fill((byte) i);
+      post(list, DcSide.KEY);
+      one.expect(CompletionStatus.SUCCESS);
+      MemorySegment sent = one.memory.memory().asSlice(0, LENGTH);
+      assertEquals(-1, sent.mismatch(two.memory.memory().asSlice(0, LENGTH)));
+      assertEquals(-1, sent.mismatch(one.memory.memory().asSlice(LENGTH, LENGTH)));
+    }
+  }
+}
