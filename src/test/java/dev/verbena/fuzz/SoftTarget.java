@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Two networks of two software devices each, with the same names and addresses. All threads use the
- * objects of both; each finds the devices of one.
+ * Two networks of two software devices each, with the same names and addresses; those of one have
+ * DC. All threads use the objects of both; each finds the devices of one.
  */
 final class SoftTarget implements Target {
   private static final List<InetAddress> ADDRESSES =
@@ -20,7 +20,8 @@ final class SoftTarget implements Target {
   /** More than an orderly end may take. */
   private static final int ATTEMPTS = 120;
 
-  private final List<SoftNetwork> networks = List.of(SoftNetwork.create(), SoftNetwork.create());
+  private final List<SoftNetwork> networks =
+      List.of(SoftNetwork.create(), SoftNetwork.create().profile("connectx5"));
   private final List<Device> devices = new ArrayList<>();
 
   SoftTarget() {

@@ -1,6 +1,7 @@
 package dev.verbena.mlx5;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.values.CompletionStatus;
@@ -10,7 +11,11 @@ import dev.verbena.verbs.SendList;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.DatagramSocket;
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -30,15 +35,21 @@ class DcOverUdpTest {
 
   @BeforeEach
   void open() throws IOException {
+    open("127.0.0.1", "127.0.0.2");
+  }
+
+  private void open(String leftAddress, String rightAddress) throws IOException {
     int port;
     try (DatagramSocket socket = new DatagramSocket()) {
       port = socket.getLocalPort();
     }
-    left = SoftNetwork.of("udp:127.0.0.1:%d,profile=connectx5".formatted(port));
-    right = SoftNetwork.of("udp:127.0.0.2:%d,profile=connectx5".formatted(port));
+    left = SoftNetwork.of("udp:%s:%d,profile=connectx5".formatted(leftAddress, port));
+    right = SoftNetwork.of("udp:%s:%d,profile=connectx5".formatted(rightAddress, port));
     one = new DcSide(left.device());
     two = new DcSide(right.device());
-    initiator = one.patientInitiator();
+    initiator = one.newInitiator();
+    initiator.setup().mtu(two.context.port(1).attributes().activeMtu());
+    one.patient(initiator);
     handle = one.handleFor(two);
   }
 
@@ -60,6 +71,10 @@ class DcOverUdpTest {
 
   @Test
   void messagesTravel() {
+    exchange();
+  }
+
+  private void exchange() {
     one.memory.memory().setString(0, "over UDP");
     two.receive(1, 0, 64);
     two.receive(2, 1024, 64);
@@ -80,6 +95,21 @@ class DcOverUdpTest {
     one.expect(CompletionStatus.SUCCESS);
     assertEquals("over UDP", two.memory.memory().getString(1024));
     assertEquals("over UDP", one.memory.memory().getString(16384));
+  }
+
+  /** The loopback interface has one address of IPv6: a machine with another one is required. */
+  @Test
+  void messagesTravelOverIpv6() throws IOException {
+    Optional<InetAddress> other =
+        NetworkInterface.networkInterfaces()
+            .flatMap(NetworkInterface::inetAddresses)
+            .filter(a -> a instanceof Inet6Address && !a.isLoopbackAddress())
+            .filter(a -> !a.isLinkLocalAddress())
+            .findFirst();
+    assumeTrue(other.isPresent());
+    close();
+    open("[::1]", "[" + other.get().getHostAddress().replaceFirst("%.*", "") + "]");
+    exchange();
   }
 
   @Test

@@ -37,12 +37,12 @@ class DcPacketsTest extends SoftDcEnds {
   private static final int STRANGER = 0x123456;
 
   /** A request for the target with a place in a session; its payload is as long as the MTU. */
-  private Packet packet(int operation, long session, int firstPsn, int psn) {
+  private Packet packet(int operation, long session, int oldestPsn, int psn) {
     SoftQueuePair from = soft(a.initiator);
     Packet packet = from.device.packets.take().reset(Opcode.DC | operation, target, psn);
     packet.sourceNumber = STRANGER;
     packet.session = session;
-    packet.firstPsn = firstPsn;
+    packet.oldestPsn = oldestPsn;
     packet.accessKey = KEY;
     packet.ackRequested = true;
     packet.address = b.memory.start();
@@ -53,24 +53,24 @@ class DcPacketsTest extends SoftDcEnds {
     return packet;
   }
 
-  private void inject(Consumer<Packet> change, int operation, long session, int first, int psn) {
-    forge(change, operation, session, first, psn);
+  private void inject(Consumer<Packet> change, int operation, long session, int oldest, int psn) {
+    forge(change, operation, session, oldest, psn);
     new SoftInternals(network).settle();
   }
 
-  private void forge(Consumer<Packet> change, int operation, long session, int first, int psn) {
+  private void forge(Consumer<Packet> change, int operation, long session, int oldest, int psn) {
     SoftQueuePair from = soft(a.initiator);
     from.device.engine.locked(
         () -> {
-          Packet packet = packet(operation, session, first, psn);
+          Packet packet = packet(operation, session, oldest, psn);
           pathToB.address(packet);
           change.accept(packet);
           from.device.fabric.send(pathToB.port(), packet);
         });
   }
 
-  private void inject(int operation, long session, int first, int psn) {
-    inject(_ -> {}, operation, session, first, psn);
+  private void inject(int operation, long session, int oldest, int psn) {
+    inject(_ -> {}, operation, session, oldest, psn);
   }
 
   /** What the target has answered the stranger since the last call. */
@@ -183,6 +183,15 @@ class DcPacketsTest extends SoftDcEnds {
     assertReceived(1, CompletionStatus.WR_FLUSH_ERR);
   }
 
+  /** As with all queue pairs that are destroyed. */
+  @Test
+  void aMessageOfATargetThatIsClosedHasNoCompletion() {
+    receives(1);
+    inject(Opcode.SEND_FIRST, 10, 5, 5);
+    b.target.close();
+    assertNothingReceived();
+  }
+
   /** What waits while a READ is answered is not executed when its memory is deregistered. */
   @Test
   void aRequestAfterAReadThatFailsIsNotExecuted() {
@@ -283,7 +292,7 @@ class DcPacketsTest extends SoftDcEnds {
       if (RoceCodec.extensions(Opcode.DC | operation) < 0) {
         continue;
       }
-      int first = random.nextInt(4);
+      int oldest = random.nextInt(4);
       inject(
           packet -> {
             packet.sourceNumber = STRANGER + random.nextInt(4);
@@ -296,28 +305,60 @@ class DcPacketsTest extends SoftDcEnds {
           },
           operation,
           10 + i / 25 + random.nextInt(3),
-          first,
-          first + random.nextInt(4));
+          oldest,
+          oldest + random.nextInt(4));
     }
     while (b.completions.poll(new Completions(DcSide.DEPTH)) > 0) {}
     assertServes();
     assertEquals(QueuePairState.RTR, b.target.state());
   }
 
-  @Test
-  void initiatorsHaveABoundAndIdleOnesMakeRoom() throws InterruptedException {
-    b.receive(7, 0, 8192);
-    inject(packet -> packet.sourceNumber = 0x10000, Opcode.SEND_FIRST, 10, 5, 5);
-    for (int i = 1; i < 4096; i++) {
+  /** Lets a number of initiators send a request to the target. */
+  private void fill(int count) {
+    for (int i = 0; i < count; i++) {
       int number = i;
       inject(packet -> packet.sourceNumber = 0x10000 + number, Opcode.WRITE_ONLY, 10, 5, 5);
     }
+  }
+
+  @Test
+  void aSessionThatTheTargetHasForgottenGoesOn() throws InterruptedException {
+    assertServes();
+    fill(4095);
+    Simulation.sleep(Duration.ofSeconds(21));
+    inject(Opcode.WRITE_ONLY, 10, 5, 5); // Takes the place of the initiator.
+    for (int i = 0; i < 2; i++) {
+      b.receive(i, 0, 64);
+      send();
+      a.expect(CompletionStatus.SUCCESS);
+      assertReceived(i, CompletionStatus.SUCCESS);
+    }
+  }
+
+  /** A session that was forged does not exclude the initiator for ever. */
+  @Test
+  void anEarlierSessionBeginsAfterASilence() throws InterruptedException {
+    receives(2);
+    inject(Opcode.SEND_ONLY, 10, 5, 5);
+    assertReceived(1, CompletionStatus.SUCCESS);
+    Simulation.sleep(Duration.ofSeconds(21));
+    inject(Opcode.SEND_ONLY, 9, 8, 8);
+    assertReceived(2, CompletionStatus.SUCCESS);
+    inject(Opcode.SEND_ONLY, 8, 5, 5);
+    assertEquals(List.of("0x000005", "0x000008"), answers());
+  }
+
+  @Test
+  void initiatorsHaveABoundAndIdleOnesMakeRoom() throws InterruptedException {
+    b.receive(7, 0, 8192);
+    inject(packet -> packet.sourceNumber = 0x20000, Opcode.SEND_FIRST, 10, 5, 5);
+    fill(4095);
     network.trace(trace::add);
     for (int i = 0; i < 100; i++) {
       int number = i;
       inject(
           packet -> {
-            packet.sourceNumber = 0x20000 + number;
+            packet.sourceNumber = 0x30000 + number;
             packet.accessKey++;
           },
           Opcode.WRITE_ONLY,

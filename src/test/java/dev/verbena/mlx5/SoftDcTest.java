@@ -18,16 +18,20 @@ import dev.verbena.raw.rdma_h;
 import dev.verbena.soft.InSimulation;
 import dev.verbena.soft.SoftNetwork;
 import dev.verbena.soft.device.CStruct;
+import dev.verbena.soft.device.Registry;
+import dev.verbena.soft.device.SoftWindow;
 import dev.verbena.soft.transport.SoftQueuePair;
 import dev.verbena.soft.transport.SoftSendRequest;
 import dev.verbena.testing.Await;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.CompletionStatus;
+import dev.verbena.values.MemoryWindowType;
 import dev.verbena.values.QueuePairAttributes;
 import dev.verbena.values.QueuePairState;
 import dev.verbena.verbs.AddressHandle;
 import dev.verbena.verbs.Completions;
 import dev.verbena.verbs.MemoryRegion;
+import dev.verbena.verbs.MemoryWindow;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.SendList;
 import dev.verbena.verbs.SharedReceiveQueue;
@@ -233,6 +237,22 @@ class SoftDcTest extends SoftDcEnds {
     initiator.sends.post(1);
     initiator.device.engine.request(initiator.task);
     a.expect(CompletionStatus.LOC_QP_OP_ERR);
+  }
+
+  /** Java posts none, C can. */
+  @Test
+  void aLocalRequestNeedsNoTarget() {
+    MemoryWindow window = MemoryWindow.allocate(a.domain, MemoryWindowType.TYPE_2);
+    SoftQueuePair initiator = soft(a.initiator);
+    SoftSendRequest request = initiator.sends.free(0);
+    request.opcode = rdma_h.IBV_WR_BIND_MW();
+    request.flags = rdma_h.IBV_SEND_SIGNALED();
+    request.window = Registry.at(window.segment().address(), SoftWindow.class);
+    request.bindLength = 0;
+    initiator.sends.post(1);
+    initiator.device.engine.request(initiator.task);
+    a.expect(CompletionStatus.SUCCESS);
+    assertServes();
   }
 
   @Test

@@ -8,7 +8,7 @@ import dev.verbena.soft.wire.Packet;
  * The requester of a DC initiator: that of a reliable connection whose peer changes. A request to
  * another target begins when all before it are acknowledged. Each change begins a session, whose
  * number is higher than those of all sessions before, also of a process before this one: it tells
- * the target which PSN is the first, and which packets are late.
+ * the target which packets are late.
  */
 final class DcRequester extends Requester {
   private final SoftQueuePair queuePair;
@@ -16,7 +16,6 @@ final class DcRequester extends Requester {
   private long session = Time.wallClock();
   private boolean isConnected;
   private long accessKey;
-  private int firstPsn;
 
   DcRequester(SoftQueuePair queuePair) {
     super(queuePair);
@@ -38,7 +37,7 @@ final class DcRequester extends Requester {
   }
 
   @Override
-  boolean reaches(SoftSendRequest request, int psn) {
+  boolean reaches(SoftSendRequest request) {
     if (isConnected
         && request.remoteQueuePair == queuePair.remoteNumber
         && request.accessKey == accessKey
@@ -51,7 +50,6 @@ final class DcRequester extends Requester {
     queuePair.path = request.handle.vector;
     queuePair.remoteNumber = request.remoteQueuePair;
     accessKey = request.accessKey;
-    firstPsn = psn;
     session++;
     isConnected = true;
     return true;
@@ -62,7 +60,7 @@ final class DcRequester extends Requester {
     packet.sourceNumber = queuePair.number;
     packet.session = session;
     packet.accessKey = accessKey;
-    packet.firstPsn = firstPsn;
+    packet.oldestPsn = unacknowledged;
     super.transmit(packet);
   }
 

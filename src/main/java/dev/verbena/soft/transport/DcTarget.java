@@ -15,10 +15,10 @@ import java.util.Map;
  */
 final class DcTarget implements TransportService {
   /** The most initiators. */
-  static final int MOST = 4096;
+  private static final int MOST = 4096;
 
   /** Longer than an initiator with the usual time-outs repeats a request. */
-  static final long IDLE_NANOS = 20_000_000_000L;
+  private static final long IDLE_NANOS = 20_000_000_000L;
 
   /** How many responders send before other queue pairs have their turn. */
   private static final int BURST = 32;
@@ -51,17 +51,16 @@ final class DcTarget implements TransportService {
     /** Whether the target lets it send. */
     boolean isActive;
 
-    DcResponder(SoftQueuePair queuePair, PacketSource initiator, long lastSession) {
+    DcResponder(SoftQueuePair queuePair, PacketSource initiator) {
       super(queuePair);
       this.queuePair = queuePair;
       this.initiator = initiator;
-      session = lastSession;
       modified(rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC());
     }
 
-    /** Begins a session, with any packet of it. */
+    /** Begins a session, or goes on with one that was forgotten, with any packet of it. */
     private void begin(Packet first) {
-      begin(first.firstPsn);
+      begin(first.oldestPsn);
       session = first.session;
       failed = false;
       ownGidHigh = first.destinationGidHigh;
@@ -73,11 +72,10 @@ final class DcTarget implements TransportService {
 
     @Override
     public void receive(Packet packet) {
-      long newer = packet.session - session;
-      if (newer < 0) {
-        return; // The initiator has all answers of that session, or has given up.
-      }
-      if (newer > 0) {
+      if (packet.session != session) {
+        if (packet.session - session < 0 && !isIdle()) {
+          return; // The initiator has all answers of that session, or has given up.
+        }
         begin(packet);
       }
       lastArrival = queuePair.device.engine.now();
@@ -91,12 +89,12 @@ final class DcTarget implements TransportService {
     /** Answers a request with a wrong access key, which all requests of its session have. */
     void refuse(Packet packet) {
       begin(packet);
-      acknowledge(packet.firstPsn, Syndrome.NAK_REMOTE_ACCESS);
+      acknowledge(packet.oldestPsn, Syndrome.NAK_REMOTE_ACCESS);
     }
 
-    /** Whether nothing has arrived from the initiator for a time. */
-    boolean isIdle(long nanos) {
-      return queuePair.device.engine.now() - lastArrival > nanos;
+    /** Whether the initiator was silent for so long that nothing of its session is under way. */
+    boolean isIdle() {
+      return queuePair.device.engine.now() - lastArrival > IDLE_NANOS;
     }
 
     @Override
@@ -144,7 +142,7 @@ final class DcTarget implements TransportService {
   DcTarget(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
     queuePair.attributes.putByte("max_dest_rd_atomic", SoftDevice.MAX_DC_READS);
-    refusing = new DcResponder(queuePair, stranger, 0);
+    refusing = new DcResponder(queuePair, stranger);
   }
 
   /** Responders are created in the last state of a target, and take over its attributes. */
@@ -165,7 +163,8 @@ final class DcTarget implements TransportService {
         return;
       }
       PacketSource initiator = new PacketSource().of(packet);
-      responder = new DcResponder(queuePair, initiator, packet.session - 1);
+      responder = new DcResponder(queuePair, initiator);
+      responder.begin(packet);
       responders.put(initiator, responder);
     }
     responder.receive(packet);
@@ -180,7 +179,7 @@ final class DcTarget implements TransportService {
       return true;
     }
     Map.Entry<PacketSource, DcResponder> oldest = responders.entrySet().iterator().next();
-    if (!oldest.getValue().isIdle(IDLE_NANOS)) {
+    if (!oldest.getValue().isIdle()) {
       return false;
     }
     responders.remove(oldest.getKey());

@@ -50,8 +50,8 @@ public final class Packet {
   // DC
   public long accessKey;
 
-  /** The first PSN of the session. */
-  public int firstPsn;
+  /** The oldest PSN of the session that is not acknowledged. */
+  public int oldestPsn;
 
   // XRCETH
   public int sharedQueue;
@@ -133,7 +133,7 @@ public final class Packet {
     session = other.session;
     offset = other.offset;
     accessKey = other.accessKey;
-    firstPsn = other.firstPsn;
+    oldestPsn = other.oldestPsn;
     sharedQueue = other.sharedQueue;
     address = other.address;
     remoteKey = other.remoteKey;

@@ -23,7 +23,7 @@ public final class RoceCodec {
   private static final int DETH = 8;
   private static final int SRD_ETH = 16;
 
-  /** Of DC: the source and the session; in requests, the access key and the first PSN, too. */
+  /** Of DC: the source and the session; in requests, the access key and the oldest PSN, too. */
   private static final int DC_ETH = 12;
 
   private static final int DC_REQUEST_ETH = DC_ETH + 12;
@@ -175,7 +175,7 @@ public final class RoceCodec {
       at += DC_ETH;
       if (!Opcode.isResponse(operation)) {
         putLong(at, packet.accessKey);
-        putInt(at + 8, packet.firstPsn & Psn.MASK);
+        putInt(at + 8, packet.oldestPsn & Psn.MASK);
         at += DC_REQUEST_ETH - DC_ETH;
       }
     } else if (transport == Opcode.XRC && !Opcode.isResponse(operation)) {
@@ -299,7 +299,7 @@ public final class RoceCodec {
       at += DC_ETH;
       if (!Opcode.isResponse(operation)) {
         packet.accessKey = getLong(at);
-        packet.firstPsn = getInt(at + 8) & Psn.MASK;
+        packet.oldestPsn = getInt(at + 8) & Psn.MASK;
         at += DC_REQUEST_ETH - DC_ETH;
       }
     } else if (transport == Opcode.XRC && !Opcode.isResponse(operation)) {

@@ -150,7 +150,7 @@ public class RoceCodecTest {
     packet.sourceNumber = random.nextInt() & Psn.MASK;
     packet.session = Opcode.transport(opcode) == Opcode.DC ? random.nextLong() : random.nextInt();
     packet.accessKey = random.nextLong();
-    packet.firstPsn = random.nextInt() & Psn.MASK;
+    packet.oldestPsn = random.nextInt() & Psn.MASK;
     packet.offset = random.nextInt();
     packet.sharedQueue = random.nextInt() & Psn.MASK;
     packet.length = payload;
