@@ -337,15 +337,65 @@ class DcPacketsTest extends SoftDcEnds {
 
   /** A session that was forged does not exclude the initiator for ever. */
   @Test
-  void anEarlierSessionBeginsAfterASilence() throws InterruptedException {
+  void anEarlierSessionThatIsRepeatedBeginsAfterASilence() throws InterruptedException {
     receives(2);
     inject(Opcode.SEND_ONLY, 10, 5, 5);
     assertReceived(1, CompletionStatus.SUCCESS);
+    inject(Opcode.SEND_ONLY, 9, 8, 8);
     Simulation.sleep(Duration.ofSeconds(21));
     inject(Opcode.SEND_ONLY, 9, 8, 8);
     assertReceived(2, CompletionStatus.SUCCESS);
     inject(Opcode.SEND_ONLY, 8, 5, 5);
     assertEquals(List.of("0x000005", "0x000008"), answers());
+  }
+
+  /** What has waited while the process stood still is not newer than what arrived before. */
+  @Test
+  void aRequestOfAnEarlierSessionIsDroppedAfterAPauseOfTheTarget() {
+    receives(2);
+    inject(Opcode.SEND_ONLY, 10, 5, 5);
+    assertReceived(1, CompletionStatus.SUCCESS);
+    soft(b.target)
+        .device
+        .engine
+        .locked(
+            () -> {
+              forge(_ -> {}, Opcode.SEND_ONLY, 9, 4, 4);
+              sleep(Duration.ofSeconds(21));
+            });
+    new SoftInternals(network).settle();
+    assertNothingReceived();
+    inject(Opcode.SEND_ONLY, 10, 6, 6);
+    assertReceived(2, CompletionStatus.SUCCESS);
+  }
+
+  private static void sleep(Duration time) {
+    try {
+      Simulation.sleep(time);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Test
+  void anInitiatorThatIsSilentWithinAMessageKeepsNoReceiveRequestThatAnotherNeeds()
+      throws InterruptedException {
+    receives(1);
+    inject(Opcode.SEND_FIRST, 10, 5, 5);
+    SendList list = new SendList(1, 1);
+    to(list.send(0).local(a.memory, 0, 8));
+    assertEquals(1, a.patientInitiator().post(list));
+    Simulation.sleep(Duration.ofSeconds(19));
+    assertNothingReceived();
+    assertReceived(1, CompletionStatus.WR_FLUSH_ERR);
+    b.receive(2, 0, 8192);
+    assertReceived(2, CompletionStatus.SUCCESS);
+    a.expect(CompletionStatus.SUCCESS);
+    answers();
+    b.receive(3, 0, 8192);
+    inject(Opcode.SEND_MIDDLE, 10, 6, 6);
+    assertEquals(List.of("0x000006 NAK(invalid request)"), answers());
+    assertNothingReceived();
   }
 
   @Test

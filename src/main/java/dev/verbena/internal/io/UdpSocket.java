@@ -23,8 +23,8 @@ import java.nio.ByteOrder;
  * sendmmsg(2)}, {@code recvmmsg(2)}) and allocates nothing for them.
  *
  * <p>IPv4 datagrams that it sends have the flag "do not fragment" and, since the socket is not
- * connected, the identification 0. IPv6 datagrams without a UDP checksum are received ({@code
- * UDP_NO_CHECK6_RX}), for which the JDK has no option.
+ * connected, the identification 0. IPv6 datagrams longer than the MTU are fragmented. Those without
+ * a UDP checksum are received ({@code UDP_NO_CHECK6_RX}), for which the JDK has no option.
  *
  * <p>One thread may send while another receives.
  */
@@ -55,7 +55,6 @@ public final class UdpSocket implements AutoCloseable {
   private static final int UDP_NO_CHECK6_RX = 102;
 
   private static final int IPPROTO_IPV6 = 41;
-  private static final int IPV6_MTU_DISCOVER = 23;
   private static final int IPV6_V6ONLY = 26;
 
   private static final MemorySegment SENDMMSG = Libc.find("sendmmsg");
@@ -109,7 +108,6 @@ public final class UdpSocket implements AutoCloseable {
   private void configure(boolean ipv6, InetSocketAddress local) {
     if (ipv6) {
       option(IPPROTO_IPV6, IPV6_V6ONLY, 1);
-      option(IPPROTO_IPV6, IPV6_MTU_DISCOVER, IP_PMTUDISC_DO);
       option(IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
     } else {
       option(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);

@@ -20,6 +20,9 @@ final class DcTarget implements TransportService {
   /** Longer than an initiator with the usual time-outs repeats a request. */
   private static final long IDLE_NANOS = 20_000_000_000L;
 
+  /** How often a target without a receive request looks for those of silent initiators. */
+  private static final long LOOK_NANOS = 1_000_000_000;
+
   /** How many responders send before other queue pairs have their turn. */
   private static final int BURST = 32;
 
@@ -28,10 +31,9 @@ final class DcTarget implements TransportService {
    * with each session of the initiator. If it refuses a request, the session has failed, not the
    * target: what still arrives of it gets the same answer.
    */
-  private static final class DcResponder extends Responder {
+  private final class DcResponder extends Responder {
     private static final int HOP_LIMIT = 64;
 
-    private final SoftQueuePair queuePair;
     private final PacketSource initiator;
 
     /** The address of the target that the initiator has sent to. */
@@ -48,12 +50,18 @@ final class DcTarget implements TransportService {
     private int lastSyndrome;
     private long lastArrival;
 
+    /**
+     * Whether a packet of an earlier session was dropped since the last one that was not, and when.
+     */
+    private boolean hasDropped;
+
+    private long firstDropped;
+
     /** Whether the target lets it send. */
     boolean isActive;
 
-    DcResponder(SoftQueuePair queuePair, PacketSource initiator) {
+    DcResponder(PacketSource initiator) {
       super(queuePair);
-      this.queuePair = queuePair;
       this.initiator = initiator;
       modified(rdma_h.IBV_QP_MAX_DEST_RD_ATOMIC());
     }
@@ -72,18 +80,38 @@ final class DcTarget implements TransportService {
 
     @Override
     public void receive(Packet packet) {
+      long now = queuePair.device.engine.now();
+      if (packet.session - session < 0 && !isRepeated(now)) {
+        return; // The initiator has all answers of that session, or has given up.
+      }
       if (packet.session != session) {
-        if (packet.session - session < 0 && !isIdle()) {
-          return; // The initiator has all answers of that session, or has given up.
-        }
         begin(packet);
       }
-      lastArrival = queuePair.device.engine.now();
+      hasDropped = false;
+      lastArrival = now;
       if (failed) {
         super.acknowledge(lastPsn, lastSyndrome);
       } else {
         super.receive(packet);
       }
+    }
+
+    /**
+     * Whether nothing but earlier sessions has arrived for long. One packet does not tell: it may
+     * have waited while this process stood still.
+     */
+    private boolean isRepeated(long now) {
+      if (!hasDropped) {
+        hasDropped = true;
+        firstDropped = now;
+      }
+      return now - firstDropped > IDLE_NANOS;
+    }
+
+    @Override
+    void receiverNotReady() {
+      endSilentMessages();
+      super.receiverNotReady();
     }
 
     /** Answers a request with a wrong access key, which all requests of its session have. */
@@ -138,11 +166,13 @@ final class DcTarget implements TransportService {
   private final PacketSource stranger = new PacketSource();
 
   private final DcResponder refusing;
+  private long lastLook;
 
   DcTarget(SoftQueuePair queuePair) {
     this.queuePair = queuePair;
     queuePair.attributes.putByte("max_dest_rd_atomic", SoftDevice.MAX_DC_READS);
-    refusing = new DcResponder(queuePair, stranger);
+    refusing = new DcResponder(stranger);
+    lastLook = queuePair.device.engine.now();
   }
 
   /** Responders are created in the last state of a target, and take over its attributes. */
@@ -163,7 +193,7 @@ final class DcTarget implements TransportService {
         return;
       }
       PacketSource initiator = new PacketSource().of(packet);
-      responder = new DcResponder(queuePair, initiator);
+      responder = new DcResponder(initiator);
       responder.begin(packet);
       responders.put(initiator, responder);
     }
@@ -185,6 +215,15 @@ final class DcTarget implements TransportService {
     responders.remove(oldest.getKey());
     oldest.getValue().stop();
     return true;
+  }
+
+  /** Takes receive requests back from initiators that are silent within a message. */
+  private void endSilentMessages() {
+    long now = queuePair.device.engine.now();
+    if (now - lastLook > LOOK_NANOS) {
+      lastLook = now;
+      responders.values().stream().filter(DcResponder::isIdle).forEach(DcResponder::endMessage);
+    }
   }
 
   @Override

@@ -111,13 +111,19 @@ class Responder implements TransportService {
     expected = psn;
   }
 
+  /** Fails the receive that is being filled: the rest of the message is refused. */
+  final void endMessage() {
+    if (message == Message.SEND) {
+      message = Message.NONE;
+      receiver.flush();
+    }
+  }
+
   /** Fails the receive that is being filled; forgets everything else. */
   @Override
   public void stop() {
     acknowledge();
-    if (message == Message.SEND || receiver.isOpen()) {
-      receiver.flush();
-    }
+    receiver.flush();
     waiting.clear();
     lateWrites.finish();
     resources.clear();
@@ -521,7 +527,7 @@ class Responder implements TransportService {
 
   // Answers
 
-  private void receiverNotReady() {
+  void receiverNotReady() {
     sendAgain(Syndrome.rnrNak(rnrTimer));
   }
 

@@ -20,8 +20,11 @@ import org.jspecify.annotations.Nullable;
 
 /** A local address of a link over UDP: its socket, and those of the multicast groups it joined. */
 final class UdpEnd implements AutoCloseable {
-  /** IP header (40), UDP header (8), BTH and the longest extension headers, ICRC, as in rxe. */
-  private static final int HEADERS = 80;
+  /**
+   * IPv4 header (20), UDP header (8), BTH, the longest extension headers before a payload, those of
+   * DC (44), ICRC. Over IPv6 the few packets that are longer are fragmented.
+   */
+  private static final int HEADERS = 88;
 
   private static final int MIN_MTU = 256;
   static final int MAX_MTU = 4096;
