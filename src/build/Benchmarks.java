@@ -3,6 +3,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.StringJoiner;
 import java.util.regex.Pattern;
 
 /**
@@ -28,6 +29,9 @@ final class Benchmarks {
           new Script(
               "\\| roundTrip \\| \\d",
               "run AeronDriver.roundTrip -p transport=rdma -p length=64" + MOMENT),
+          new Script(
+              "\\| getArray, rdma \\| \\d",
+              "run S3Objects.getArray -p transport=rdma -p warm=0" + MOMENT),
           new Script("\\| 10, Java \\| \\d", "scale connections 10"));
 
   /** The scripts that need a C compiler and what src/nic/run has. */
@@ -59,8 +63,11 @@ final class Benchmarks {
   /** Takes the class path of the tests, a folder for the output, and "native" or "portable". */
   public static void main(String[] args) throws IOException, InterruptedException {
     Path logs = Files.createDirectories(Path.of(args[1]).toAbsolutePath());
-    Path bridge = logs.resolveSibling("bridges/aeron/classes");
-    Benchmarks benchmarks = new Benchmarks(args[0] + File.pathSeparator + bridge, logs);
+    StringJoiner path = new StringJoiner(File.pathSeparator).add(args[0]);
+    for (String classes : List.of("aeron/classes", "s3/classes", "s3/test-classes")) {
+      path.add(logs.resolveSibling("bridges/" + classes).toString());
+    }
+    Benchmarks benchmarks = new Benchmarks(path.toString(), logs);
     for (Script script : PORTABLE) {
       benchmarks.run(script);
     }

@@ -2,6 +2,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.spi.ToolProvider;
@@ -30,7 +31,21 @@ final class Bridge {
     }
     path.add(args[2]);
     compile(sources.resolve("main/java"), output.resolve("classes"), path);
+    copy(sources.resolve("main/resources"), output.resolve("classes"));
     compile(sources.resolve("test/java"), output.resolve("test-classes"), path);
+  }
+
+  private static void copy(Path resources, Path classes) throws IOException {
+    if (!Files.isDirectory(resources)) {
+      return;
+    }
+    try (Stream<Path> files = Files.walk(resources)) {
+      for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile)::iterator) {
+        Path copy = classes.resolve(resources.relativize(file));
+        Files.createDirectories(copy.getParent());
+        Files.copy(file, copy, StandardCopyOption.REPLACE_EXISTING);
+      }
+    }
   }
 
   private static void compile(Path sources, Path classes, List<String> path) throws IOException {

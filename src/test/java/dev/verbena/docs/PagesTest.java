@@ -229,6 +229,7 @@ class PagesTest {
   void bridgesHaveTheVersionsOfTheProject() {
     assertVersions("disni", "disni", "slf4j-api");
     assertVersions("aeron", "aeron-driver");
+    assertVersions("s3", "s3", "s3-transfer-manager");
   }
 
   private static void assertVersions(String folder, String... artifacts) {

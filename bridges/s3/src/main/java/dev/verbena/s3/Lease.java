@@ -1,0 +1,257 @@
+package dev.verbena.s3;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The use of a region by one attempt of a call. The region goes back to its pool only after a final
+ * response: without one the server may access the memory at any later time, so it is deregistered
+ * first.
+ *
+ * <p>The thread of the call, those of an HTTP client, of timeouts and of a cleaner may call
+ * methods.
+ */
+final class Lease {
+  private static final int PAGE = 4096;
+
+  private enum State {
+    /** No peer knows the memory. */
+    PRIVATE,
+    /** A server was sent the token. */
+    OFFERED,
+    /** A server was sent the token, and the call is being repeated with the data. */
+    KEPT,
+    /** The final response has arrived; the data is being used. */
+    ANSWERED,
+    ENDED
+  }
+
+  /** Takes memory back. */
+  interface End {
+    /**
+     * Takes it back.
+     *
+     * @param isFree whether no peer accesses it any more; otherwise it must be deregistered
+     */
+    void run(boolean isFree);
+  }
+
+  private final MemorySegment data;
+  private final String token;
+  private final Duration timeout;
+  private final Window.Place place;
+  private final End end;
+  private final MemorySegment mark =
+      MemorySegment.ofArray(new long[] {ThreadLocalRandom.current().nextLong()});
+  private State state = State.PRIVATE;
+  private long offered;
+  private long filled;
+
+  /**
+   * Begins one.
+   *
+   * @param data the memory that the server may access
+   * @param token by what
+   * @param timeout how long, without a response
+   * @param place of the attempt
+   * @param end takes the memory back
+   */
+  Lease(MemorySegment data, String token, Duration timeout, Window.Place place, End end) {
+    this.data = data;
+    this.token = token;
+    this.timeout = timeout;
+    this.place = place;
+    this.end = end;
+  }
+
+  String token() {
+    return token;
+  }
+
+  long length() {
+    return data.byteSize();
+  }
+
+  /** The memory has the data already. */
+  synchronized void fill() {
+    filled = length();
+  }
+
+  /**
+   * Appends data to send.
+   *
+   * @throws IOException if it has ended, or is full
+   */
+  synchronized void append(ByteBuffer source) throws IOException {
+    append(MemorySegment.ofBuffer(source));
+    source.position(source.limit());
+  }
+
+  /**
+   * Appends data to send.
+   *
+   * @throws IOException if it has ended, or is full
+   */
+  synchronized void append(MemorySegment source) throws IOException {
+    if (state != State.PRIVATE) {
+      throw new IOException("the buffer was withdrawn");
+    }
+    long size = source.byteSize();
+    if (size > length() - filled) {
+      throw new IOException("the content is longer than its Content-Length, " + length());
+    }
+    MemorySegment.copy(source, 0, data, filled, size);
+    filled += size;
+  }
+
+  /** {@return whether all data was appended} */
+  synchronized boolean isFull() {
+    return filled == length();
+  }
+
+  /** Marks each page and the end, so that what the server does not write to is noticed. */
+  synchronized void mark() {
+    if (state == State.PRIVATE) {
+      for (long at = 0; at < length(); at += PAGE) {
+        MemorySegment.copy(mark, 0, data, at, markAt(at, length()));
+      }
+      long end = Math.max(0, length() - mark.byteSize());
+      MemorySegment.copy(mark, 0, data, end, markAt(end, length()));
+    }
+  }
+
+  private long markAt(long offset, long bytes) {
+    return Math.min(mark.byteSize(), bytes - offset);
+  }
+
+  private boolean isMarked(long offset, long bytes) {
+    long size = markAt(offset, bytes);
+    return MemorySegment.mismatch(mark, 0, size, data, offset, offset + size) < 0;
+  }
+
+  /** Returns whether each page of so many bytes, and the end of the memory, was written to. */
+  synchronized boolean isWritten(long bytes) {
+    for (long at = 0; at < bytes; at += PAGE) {
+      if (isMarked(at, bytes)) {
+        return false;
+      }
+    }
+    return bytes < length() || !isMarked(Math.max(0, bytes - mark.byteSize()), bytes);
+  }
+
+  /** The token will be sent. Returns false if it has ended, so that others may use the memory. */
+  synchronized boolean offer() {
+    if (state != State.PRIVATE) {
+      return false;
+    }
+    state = State.OFFERED;
+    offered = System.nanoTime();
+    CompletableFuture.delayedExecutor(timeout.toMillis(), TimeUnit.MILLISECONDS)
+        .execute(this::expire);
+    return true;
+  }
+
+  /** {@return whether a server has the token and has not answered} */
+  synchronized boolean isOffered() {
+    return state == State.OFFERED;
+  }
+
+  /** The final response has arrived. Returns false if the memory was withdrawn before. */
+  synchronized boolean answer() {
+    if (state != State.OFFERED) {
+      return false;
+    }
+    state = State.ANSWERED;
+    place.leave();
+    return true;
+  }
+
+  /** Withdraws the memory when the use ends, although a response has arrived. */
+  synchronized void distrust() {
+    if (state == State.ANSWERED) {
+      state = State.KEPT;
+    }
+  }
+
+  /** Keeps the data for attempts by HTTP. Returns false if the memory does not have it. */
+  synchronized boolean keep() {
+    if (state == State.OFFERED) {
+      state = State.KEPT;
+    }
+    return state == State.KEPT;
+  }
+
+  /** {@return whether the data is kept for attempts by HTTP} */
+  synchronized boolean isKept() {
+    return state == State.KEPT;
+  }
+
+  /** {@return whether no server was ever sent the token} */
+  synchronized boolean isPrivate() {
+    return state == State.PRIVATE;
+  }
+
+  /** {@return whether the memory was withdrawn, or given back} */
+  synchronized boolean hasEnded() {
+    return state == State.ENDED;
+  }
+
+  private boolean isReadable() {
+    return state == State.ANSWERED || state == State.KEPT;
+  }
+
+  /** Copies data; returns false if it has ended. */
+  synchronized boolean copy(long offset, MemorySegment target) {
+    if (!isReadable()) {
+      return false;
+    }
+    MemorySegment.copy(data, offset, target, 0, target.byteSize());
+    return true;
+  }
+
+  /**
+   * Returns the memory until an arena is closed, which then runs an action; null if it has ended.
+   */
+  synchronized MemorySegment segment(long length, Arena arena, Runnable closed) {
+    return state == State.ENDED
+        ? null
+        : MemorySegment.ofAddress(data.address()).reinterpret(length, arena, _ -> closed.run());
+  }
+
+  synchronized long nanosSinceOffer() {
+    return System.nanoTime() - offered;
+  }
+
+  /** Returns the checksum of the first bytes. */
+  synchronized String checksum(DataChecksum algorithm, long bytes) {
+    return algorithm.of(data.asSlice(0, bytes));
+  }
+
+  /** Deregisters the memory if there is no response: cancelled calls end without notice. */
+  private synchronized void expire() {
+    if (state == State.OFFERED) {
+      end();
+    }
+  }
+
+  /**
+   * Ends the use, if it has not ended: the region goes back to its pool if no peer accesses it any
+   * more, and is deregistered otherwise.
+   */
+  synchronized void end() {
+    State before = state;
+    state = State.ENDED;
+    place.leave();
+    switch (before) {
+      case PRIVATE, ANSWERED -> end.run(true);
+      case OFFERED, KEPT -> end.run(false);
+      case ENDED -> {}
+    }
+  }
+}
