@@ -1,8 +1,6 @@
 package dev.verbena.s3;
 
-import dev.verbena.VerbsException;
 import dev.verbena.verbs.MemoryRegion;
-import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
 import java.net.URI;
 import java.util.ArrayList;
@@ -114,7 +112,7 @@ final class Endpoint {
           return new S3Buffer(this, rail, region, size);
         }
       }
-    } catch (VerbsException | UncheckedIOException | LinkageError e) {
+    } catch (RuntimeException | LinkageError e) {
       throw new IllegalStateException("no memory for " + name + ": " + e.getMessage(), e);
     }
     throw new IllegalStateException(

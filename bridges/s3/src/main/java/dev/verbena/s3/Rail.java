@@ -16,6 +16,7 @@ import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairSetup;
 import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.System.Logger.Level;
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.time.Duration;
 import java.util.Optional;
@@ -79,7 +80,7 @@ final class Rail {
    */
   static Rail at(InetAddress local, Remote remote, Settings settings, Counters counters) {
     return open(
-        "no RDMA device with DC has the address " + local.getHostAddress(),
+        "no RDMA device that can be used has the address " + local.getHostAddress(),
         context ->
             context.gidTable().stream()
                 .filter(e -> e.gid().equals(Gid.of(local)) && e.type() != GidType.ROCE_V1)
@@ -99,7 +100,7 @@ final class Rail {
     String device = colon < 0 ? name : name.substring(0, colon);
     Place place = new Place(1, colon < 0 ? -1 : Integer.parseInt(name.substring(colon + 1)));
     return open(
-        "no RDMA device with DC is named " + device,
+        "no RDMA device that can be used is named " + device,
         context -> context.device().name().equals(device) ? Optional.of(place) : Optional.empty(),
         (context, _) -> new Rail(context, settings, place, remote, counters));
   }
@@ -247,9 +248,10 @@ final class Rail {
    * @throws RuntimeException if there is no connection
    */
   Lease lend(MemoryRegion region, long length, Window.Place place, Lease.End end) {
+    MemorySegment data = region.memory().asSlice(0, length);
     Access access = accesses.get();
     return new Lease(
-        region.memory().asSlice(0, length),
+        data,
         access.token(region.start(), length, region.rkey()),
         timeout,
         place,

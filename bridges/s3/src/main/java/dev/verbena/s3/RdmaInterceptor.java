@@ -78,6 +78,7 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
       Context.ModifyHttpRequest context, ExecutionAttributes attributes) {
     Operation operation = endpoints.isEmpty() ? null : Operation.of(context.request()).orElse(null);
     if (operation == null
+        || hasOtherSigner(context.request())
         || attributes.getAttribute(TRANSFER) != null
         || !reachesSigner(attributes)) {
       return context.httpRequest();
@@ -92,6 +93,12 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
     attributes.putAttribute(TRANSFER, transfer);
     attributes.putAttribute(OWNER, this);
     return context.httpRequest().toBuilder().putHeader(Calls.HEADER, transfer.number()).build();
+  }
+
+  /** Returns whether a bucket is one of S3 Express, or an ARN, which may be of several regions. */
+  private static boolean hasOtherSigner(SdkRequest request) {
+    String bucket = request.getValueForField("Bucket", String.class).orElse("");
+    return bucket.endsWith("--x-s3") || bucket.startsWith("arn:");
   }
 
   /** Returns whether a signer of the bridge will be called, which removes the header. */

@@ -19,8 +19,8 @@ public final class S3Rdma {
   private S3Rdma() {}
 
   /**
-   * Makes a client use RDMA whether or not the SDK finds the interceptor on the class path, for
-   * example because of its class loader. Only public interfaces of the SDK are used.
+   * Makes a client use RDMA whether or not the SDK finds the interceptor on the class path, which
+   * depends on its class loader.
    *
    * {@snippet :
    * S3Client client = S3Rdma.configure(S3Client.builder()).build();

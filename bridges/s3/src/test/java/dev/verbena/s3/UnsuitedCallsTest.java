@@ -1,5 +1,6 @@
 package dev.verbena.s3;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -8,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.verbena.s3.server.Profile;
 import dev.verbena.soft.SoftNetwork;
+import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.net.HttpURLConnection;
 import java.net.InetAddress;
@@ -31,8 +33,16 @@ import software.amazon.awssdk.auth.credentials.AnonymousCredentialsProvider;
 import software.amazon.awssdk.auth.signer.AwsS3V4Signer;
 import software.amazon.awssdk.awscore.retry.AwsRetryStrategy;
 import software.amazon.awssdk.core.client.config.SdkAdvancedClientOption;
+import software.amazon.awssdk.core.exception.SdkException;
 import software.amazon.awssdk.core.retry.RetryPolicy;
 import software.amazon.awssdk.core.sync.RequestBody;
+import software.amazon.awssdk.http.AbortableInputStream;
+import software.amazon.awssdk.http.ExecutableHttpRequest;
+import software.amazon.awssdk.http.HttpExecuteRequest;
+import software.amazon.awssdk.http.HttpExecuteResponse;
+import software.amazon.awssdk.http.SdkHttpClient;
+import software.amazon.awssdk.http.SdkHttpRequest;
+import software.amazon.awssdk.http.SdkHttpResponse;
 import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.S3ClientBuilder;
@@ -88,6 +98,64 @@ class UnsuitedCallsTest {
   void suitedCallsHaveTokens() {
     putAndGet(rig.client());
     assertEquals(2, Program.tokens(rig).size());
+  }
+
+  /** Their requests have no mark of the bridge either, as another signer signs them. */
+  @ParameterizedTest
+  @ValueSource(strings = {"b--use1-az4--x-s3", "arn:aws:s3::123456789012:accesspoint/access.mrap"})
+  void bucketsOfOtherSigners(String bucket) {
+    List<SdkHttpRequest> requests = new ArrayList<>();
+    SdkHttpClient http = new Sessions(requests);
+    S3Client client =
+        rig.withProperties(
+            () ->
+                S3Client.builder()
+                    .httpClient(http)
+                    .region(Region.US_EAST_1)
+                    .credentialsProvider(Rig.credentials())
+                    .build());
+    try (client) {
+      client.putObject(b -> b.bucket(bucket).key("k"), RequestBody.fromBytes(DATA));
+    } catch (SdkException e) { // SigV4a may need the native library of the CRT.
+      assertTrue(bucket.startsWith("arn:"), e::toString);
+    }
+    for (SdkHttpRequest request : requests) {
+      assertTrue(request.firstMatchingHeader(Calls.HEADER).isEmpty(), request::toString);
+    }
+    assertTrue(bucket.startsWith("arn:") || requests.size() == 2, requests::toString);
+  }
+
+  /** Answers each request with a session of S3 Express. */
+  private record Sessions(List<SdkHttpRequest> requests) implements SdkHttpClient {
+    private static final String SESSION =
+        "<CreateSessionResult><Credentials><SessionToken>t</SessionToken>"
+            + "<SecretAccessKey>s</SecretAccessKey><AccessKeyId>a</AccessKeyId>"
+            + "<Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></CreateSessionResult>";
+
+    @Override
+    public ExecutableHttpRequest prepareRequest(HttpExecuteRequest request) {
+      requests.add(request.httpRequest());
+      return new ExecutableHttpRequest() {
+        @Override
+        public HttpExecuteResponse call() {
+          return HttpExecuteResponse.builder()
+              .response(SdkHttpResponse.builder().statusCode(200).build())
+              .responseBody(
+                  AbortableInputStream.create(new ByteArrayInputStream(SESSION.getBytes(UTF_8))))
+              .build();
+        }
+
+        @Override
+        public void abort() {
+          // It has no connection.
+        }
+      };
+    }
+
+    @Override
+    public void close() {
+      // It has no connection.
+    }
   }
 
   @Test
