@@ -147,7 +147,7 @@ public class S3Objects {
               call("S3Rdma", "toSegment");
       MemorySegment memory = Arena.global().allocate(SIZE);
       if (isRdma) {
-        buffer = (AutoCloseable) call("S3Rdma", "allocate", uri.getAuthority(), (long) SIZE);
+        buffer = (AutoCloseable) call("S3Rdma", "allocate", (long) SIZE);
         memory = (MemorySegment) on(buffer, "segment");
         putBuffer = (PutObjectRequest) on(buffer, "in", PUT);
         bufferBody = (RequestBody) on(buffer, "body");

@@ -5,12 +5,8 @@ interface Access {
   /** Returns the token for a part of a region. */
   String token(long address, long size, int rkey);
 
-  /**
-   * It is not needed any more for the transfer.
-   *
-   * @param isFinal whether the server has answered, so that it does nothing more
-   */
-  default void release(boolean isFinal) {
+  /** The attempt has ended: the server has answered, or must not access the memory any more. */
+  default void release() {
     // A target serves all transfers.
   }
 }

@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import software.amazon.awssdk.checksums.spi.ChecksumAlgorithm;
+import software.amazon.awssdk.http.ContentStreamProvider;
 import software.amazon.awssdk.http.SdkHttpRequest;
 import software.amazon.awssdk.http.auth.aws.signer.AwsV4FamilyHttpSigner;
 import software.amazon.awssdk.http.auth.aws.signer.AwsV4FamilyHttpSigner.AuthLocation;
@@ -32,21 +33,28 @@ record Attempt(Transfer transfer, Lease lease, SdkHttpRequest request, DataCheck
           "x-amz-sdk-checksum-algorithm",
           TRAILER);
 
-  /** Begins it; returns null if the call goes by HTTP. */
-  static Attempt begin(Transfer transfer, SdkHttpRequest request, BaseSignRequest<?, ?> signing) {
+  /**
+   * Begins it; returns null if the call goes by HTTP.
+   *
+   * @param source what a synchronous client sends; null if it sends nothing, or is another one
+   */
+  static Attempt begin(
+      Transfer transfer, BaseSignRequest<?, ?> signing, ContentStreamProvider source) {
+    SdkHttpRequest request = signing.request();
+    boolean isInHeaders = // Not that of a presigner.
+        signing.requireProperty(AwsV4FamilyHttpSigner.AUTH_LOCATION, AuthLocation.HEADER)
+            == AuthLocation.HEADER;
     boolean isAnonymous = // Such a request is not signed, so its token would not be.
         ((AwsCredentialsIdentity) signing.identity()).accessKeyId() == null;
-    Lease lease = isAnonymous ? null : transfer.begin(request, length(request));
+    Lease lease =
+        isInHeaders && !isAnonymous ? transfer.begin(request, length(request), source) : null;
     if (lease == null) {
       return null;
     }
     boolean hasChecksum = request.headers().keySet().stream().anyMatch(DataChecksum::isHeader);
     boolean isPut = transfer.operation().direction == Buffers.Direction.PUT;
     DataChecksum checksum = isPut && !hasChecksum ? checksum(request, signing) : null;
-    boolean isInHeaders =
-        signing.requireProperty(AwsV4FamilyHttpSigner.AUTH_LOCATION, AuthLocation.HEADER)
-            == AuthLocation.HEADER;
-    if (!isInHeaders || isPut && !hasChecksum && checksum == null) {
+    if (isPut && !hasChecksum && checksum == null) {
       transfer.retreat();
       return null;
     }

@@ -4,6 +4,7 @@ import dev.verbena.VerbsException;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.verbs.MemoryRegion;
 import dev.verbena.verbs.ProtectionDomain;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -38,16 +39,26 @@ final class Buffers {
   private final ProtectionDomain domain;
   private final long most;
   private final Counters counters;
+  private final Runnable ended;
 
   private final Map<Kind, Deque<MemoryRegion>> free = new HashMap<>();
 
   private long bytes;
+  private int used;
+  private boolean isEnding;
   private boolean hugePages = true;
 
-  Buffers(ProtectionDomain domain, long most, Counters counters) {
+  /**
+   * Creates them.
+   *
+   * @param most the maximum number of bytes
+   * @param ended runs after {@link #end}, when the last buffer was given back
+   */
+  Buffers(ProtectionDomain domain, long most, Counters counters, Runnable ended) {
     this.domain = domain;
     this.most = most;
     this.counters = counters;
+    this.ended = ended;
   }
 
   /** Returns the bytes of the region for a number of bytes. */
@@ -60,7 +71,8 @@ final class Buffers {
   }
 
   /**
-   * Takes a region with room for a number of bytes; null if others have the memory.
+   * Takes a region with room for a number of bytes; null if others have the memory, or after {@link
+   * #end}.
    *
    * @throws RuntimeException if memory cannot be registered
    */
@@ -68,23 +80,26 @@ final class Buffers {
     long size = sizeOf(length);
     synchronized (this) {
       MemoryRegion region = of(direction, size).pollLast();
+      if (region == null && bytes - freeBytes() + size <= most) {
+        makeRoom(size);
+      }
+      if (isEnding || region == null && bytes + size > most) {
+        return null;
+      }
+      used++;
       if (region != null) {
         return region;
-      }
-      makeRoom(size);
-      if (bytes + size > most) {
-        return null;
       }
       bytes += size; // Others go on while this thread registers.
     }
     try {
-      MemoryRegion region = register(size, direction);
       counters.count(S3Counter.REGISTRATIONS);
-      return region;
+      return register(size, direction);
     } catch (Throwable t) {
       synchronized (this) {
         bytes -= size;
       }
+      release();
       throw t;
     }
   }
@@ -114,22 +129,52 @@ final class Buffers {
     return domain.memory(size).nearDevice().access(direction.access).allocate();
   }
 
-  /** Takes back a region which no peer accesses any more. */
-  synchronized void giveBack(MemoryRegion region) {
-    if (region.isOpen()) {
-      Direction direction =
-          region.access().contains(AccessFlag.REMOTE_READ) ? Direction.PUT : Direction.GET;
-      of(direction, region.length()).addLast(region);
-    }
+  /** Registers memory of the program, for reads; it is not one of the buffers. */
+  MemoryRegion register(MemorySegment memory) {
+    counters.count(S3Counter.REGISTRATIONS);
+    return domain.registerMemory(memory, Direction.PUT.access);
   }
 
   /**
-   * Deregisters a region that a peer may still access, and frees its memory. If that fails, the
-   * memory stays out of use.
+   * Takes back a region.
+   *
+   * @param isFree whether no peer accesses it any more; otherwise it is deregistered, and if that
+   *     fails, the memory stays out of use
    */
-  synchronized void discard(MemoryRegion region) {
-    counters.count(S3Counter.DISCARDED);
-    close(region);
+  void giveBack(MemoryRegion region, boolean isFree) {
+    synchronized (this) {
+      if (!isFree) {
+        close(region);
+      } else if (region.isOpen()) {
+        Direction direction =
+            region.access().contains(AccessFlag.REMOTE_READ) ? Direction.PUT : Direction.GET;
+        of(direction, region.length()).addLast(region);
+      }
+    }
+    release();
+  }
+
+  private void release() {
+    boolean isLast;
+    synchronized (this) {
+      used--;
+      isLast = isEnding && used == 0;
+    }
+    if (isLast) {
+      ended.run();
+    }
+  }
+
+  /** No region is taken from now on. */
+  void end() {
+    synchronized (this) {
+      if (isEnding) {
+        return;
+      }
+      isEnding = true;
+      used++;
+    }
+    release();
   }
 
   private void close(MemoryRegion region) {

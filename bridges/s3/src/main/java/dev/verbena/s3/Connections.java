@@ -8,6 +8,9 @@ import dev.verbena.verbs.CompletionQueue;
 import dev.verbena.verbs.ProtectionDomain;
 import dev.verbena.verbs.QueuePair;
 import dev.verbena.verbs.QueuePairSetup;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -15,10 +18,6 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.HexFormat;
-import java.util.concurrent.BlockingDeque;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.LinkedBlockingDeque;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
@@ -26,12 +25,10 @@ import java.util.regex.Pattern;
 
 /**
  * The connections (RC) to an endpoint, which tokens name instead of a DC target: the protocol of
- * the test server of elbencho. A connection serves one transfer at a time. It is used again after a
- * final response; otherwise it is closed, so that the server reaches no memory by it.
+ * the test server of elbencho. Each attempt has its own; it is closed afterwards, so that the
+ * server reaches no memory by it.
  */
 final class Connections implements Supplier<Access> {
-  static final int MOST_IDLE = 16;
-
   private static final String SESSION = "x-amz-rdma-session";
   private static final String PSN = "x-amz-rdma-psn";
   private static final HexFormat HEX = HexFormat.of();
@@ -43,7 +40,6 @@ final class Connections implements Supplier<Access> {
   private final URI uri;
   private final Duration timeout;
   private final Consumer<QueuePairSetup> setting;
-  private final BlockingDeque<Access> idle = new LinkedBlockingDeque<>(MOST_IDLE);
 
   Connections(
       ProtectionDomain domain, URI uri, Duration timeout, Consumer<QueuePairSetup> setting) {
@@ -55,14 +51,8 @@ final class Connections implements Supplier<Access> {
     this.setting = setting;
   }
 
-  /** Returns an idle connection, or a new one. */
   @Override
   public Access get() {
-    Access last = idle.pollLast();
-    return last == null ? connect() : last;
-  }
-
-  private Access connect() {
     QueuePair queuePair =
         QueuePair.builder(domain, QueuePairType.RC)
             .completions(completions)
@@ -72,10 +62,7 @@ final class Connections implements Supplier<Access> {
       setting.accept(queuePair.setup().reads(1));
       QueuePairAddress local = queuePair.localAddress();
       String psn = HEX.toHexDigits(local.psn(), 6);
-      HttpResponse<?> answer = send("connect", Reply.TOKEN, name(local), PSN, psn).join();
-      if (answer.statusCode() != 200) {
-        throw new IllegalStateException("no connection: " + answer);
-      }
+      HttpResponse<?> answer = post("connect", Reply.TOKEN, name(local), PSN, psn);
       String session = header(answer, SESSION, "\\p{XDigit}{32}").group();
       queuePair.connect(address(answer).withMtu(local.mtu()));
       return new Connection(this, queuePair, session);
@@ -85,15 +72,28 @@ final class Connections implements Supplier<Access> {
     }
   }
 
-  private CompletableFuture<? extends HttpResponse<?>> send(String path, String... headers) {
+  /** Returns an answer, whose body is not read. */
+  private HttpResponse<?> post(String path, String... headers) {
     HttpRequest request =
         HttpRequest.newBuilder(uri.resolve("/.s3rdma-rc/" + path))
             .POST(HttpRequest.BodyPublishers.noBody())
             .headers(headers)
             .timeout(timeout)
             .build();
-    return HTTP.sendAsync(request, HttpResponse.BodyHandlers.discarding())
-        .orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS); // That of the body, too.
+    try {
+      HttpResponse<InputStream> answer =
+          HTTP.send(request, HttpResponse.BodyHandlers.ofInputStream());
+      answer.body().close();
+      if (answer.statusCode() != 200) {
+        throw new IllegalStateException("no connection: " + answer);
+      }
+      return answer;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted: " + request, e);
+    }
   }
 
   /** Returns 44 bytes in little endian: 1 for RC, number, GID, what is not used, and LID. */
@@ -132,18 +132,22 @@ final class Connections implements Supplier<Access> {
       return Token.of(session, address, size, rkey);
     }
 
-    /** Nobody waits for the server. */
     @Override
-    public void release(boolean isFinal) {
-      if (isFinal && all.idle.offerLast(this)) {
-        return;
-      }
+    public void release() {
       try {
         queuePair.close();
-      } catch (RuntimeException e) { // The memory will be deregistered in any case.
+      } catch (RuntimeException e) { // The memory may be deregistered in any case.
         Log.LOGGER.log(Level.WARNING, "a connection stays open: " + queuePair, e);
       }
-      CompletableFuture<?> _ = all.send("disconnect", SESSION, session);
+      Thread.startVirtualThread(this::disconnect); // Nobody waits for the server.
+    }
+
+    private void disconnect() {
+      try {
+        all.post("disconnect", SESSION, session);
+      } catch (RuntimeException e) { // It ends idle connections some time.
+        Log.LOGGER.log(Level.DEBUG, "a server was not told the end of a connection", e);
+      }
     }
   }
 }

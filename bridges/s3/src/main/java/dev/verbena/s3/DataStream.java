@@ -6,13 +6,20 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /** A stream of data outside the heap. */
-final class DataStream extends InputStream {
-  private final Data data;
+abstract class DataStream extends InputStream {
+  private final long length;
   private long position;
 
-  DataStream(Data data) {
-    this.data = data;
+  DataStream(long length) {
+    this.length = length;
   }
+
+  /**
+   * Copies a part of the data.
+   *
+   * @throws IOException if it is closed
+   */
+  abstract void copy(long offset, MemorySegment target) throws IOException;
 
   @Override
   public int read() throws IOException {
@@ -21,31 +28,26 @@ final class DataStream extends InputStream {
   }
 
   @Override
-  public int read(byte[] target, int offset, int length) throws IOException {
-    Objects.checkFromIndexSize(offset, length, target.length);
-    int count = (int) Math.min(length, data.length() - position);
+  public int read(byte[] target, int offset, int size) throws IOException {
+    Objects.checkFromIndexSize(offset, size, target.length);
+    int count = (int) Math.min(size, length - position);
     if (count == 0) {
-      return length == 0 ? 0 : -1;
+      return size == 0 ? 0 : -1;
     }
-    data.copy(position, MemorySegment.ofArray(target).asSlice(offset, count));
+    copy(position, MemorySegment.ofArray(target).asSlice(offset, count));
     position += count;
     return count;
   }
 
   @Override
   public long skip(long count) {
-    long skipped = Math.clamp(count, 0, data.length() - position);
+    long skipped = Math.clamp(count, 0, length - position);
     position += skipped;
     return skipped;
   }
 
   @Override
   public int available() {
-    return (int) Math.min(Integer.MAX_VALUE, data.length() - position);
-  }
-
-  @Override
-  public void close() {
-    data.close();
+    return (int) Math.min(Integer.MAX_VALUE, length - position);
   }
 }

@@ -1,10 +1,9 @@
 package dev.verbena.s3;
 
-import dev.verbena.verbs.MemoryRegion;
 import java.lang.System.Logger.Level;
 import java.net.URI;
-import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -22,12 +21,15 @@ final class Endpoint {
   private final Pause unreachable = new Pause();
   private final Window window = new Window();
   private final AtomicInteger next = new AtomicInteger();
-  private volatile List<Rail> rails = List.of();
+  private final Map<String, Pause> absent = new HashMap<>(); // By the names of devices.
+  private volatile Map<String, Rail> rails = Map.of();
   private volatile boolean hasRead;
 
   Endpoint(String name, Settings settings) {
     URI uri = URI.create("s3://" + name);
     if (uri.getHost() == null
+        || uri.getPort() == 0
+        || uri.getPort() > 65_535
         || !uri.getSchemeSpecificPart()
             .equals("//" + uri.getHost() + (uri.getPort() < 0 ? "" : ":" + uri.getPort()))) {
       throw new IllegalArgumentException(
@@ -40,6 +42,7 @@ final class Endpoint {
     for (Operation operation : Operation.values()) {
       declined.put(operation, new Pause());
     }
+    settings.devices().forEach(device -> absent.put(device, new Pause()));
   }
 
   static String bare(String host) {
@@ -73,8 +76,7 @@ final class Endpoint {
     Window.Place place = window.enter();
     if (place != null) {
       try {
-        lease = buffer == null ? null : buffer.lend(this, length, place);
-        lease = lease == null ? takeOf(usable(protocol), operation, length, place) : lease;
+        lease = takeOf(usable(protocol), operation, length, buffer, place);
       } catch (RuntimeException | LinkageError | OutOfMemoryError e) {
         unreachable.begin();
         counters.count(S3Counter.DECLINED_BY_DEVICE);
@@ -94,78 +96,64 @@ final class Endpoint {
     return lease;
   }
 
-  /**
-   * Allocates memory for data to be stored.
-   *
-   * @throws IllegalArgumentException if the size is not allowed
-   * @throws IllegalStateException if there is no device, or no memory
-   */
-  S3Buffer allocate(long size) {
-    if (size < 1 || size > settings.maxBytes()) {
-      throw new IllegalArgumentException(
-          "the size is 1 to " + settings.maxBytes() + " bytes: " + size);
-    }
-    try {
-      for (Rail rail : usable("http")) {
-        MemoryRegion region = rail.takeRegion(Buffers.Direction.PUT, size);
-        if (region != null) {
-          return new S3Buffer(this, rail, region, size);
-        }
-      }
-    } catch (RuntimeException | LinkageError e) {
-      throw new IllegalStateException("no memory for " + name + ": " + e.getMessage(), e);
-    }
-    throw new IllegalStateException(
-        "all memory for " + name + " is in use: " + settings.poolBytes() + " bytes");
-  }
-
-  private Lease takeOf(List<Rail> usable, Operation operation, long length, Window.Place place) {
-    int first = next.getAndIncrement();
+  /** A device that fails does not keep the others from being used. */
+  private Lease takeOf(
+      List<Rail> usable, Operation operation, long length, S3Buffer buffer, Window.Place place) {
+    int own = buffer == null ? -1 : usable.indexOf(buffer.rail());
+    int first = own < 0 ? next.getAndIncrement() : own;
+    RuntimeException failure = null;
     for (int i = 0; i < usable.size(); i++) {
-      Lease lease =
-          usable
-              .get(Math.floorMod(first + i, usable.size()))
-              .take(operation.direction, length, place);
-      if (lease != null) {
-        return lease;
+      Rail rail = usable.get(Math.floorMod(first + i, usable.size()));
+      try {
+        Lease lease = buffer == null ? null : buffer.lend(rail, length, place);
+        lease = lease == null ? rail.take(operation.direction, length, place) : lease;
+        if (lease != null) {
+          return lease;
+        }
+      } catch (RuntimeException e) {
+        failure = e;
       }
+    }
+    if (failure != null) {
+      throw failure;
     }
     return null;
   }
 
   private List<Rail> usable(String protocol) {
-    List<Rail> open = rails;
-    if (open.isEmpty() || open.stream().anyMatch(Rail::isLost)) {
-      open = open(protocol);
+    if (settings.devices().stream().anyMatch(this::isToBeOpened)) {
+      open(protocol);
     }
-    List<Rail> usable = open.stream().filter(Rail::isUsable).toList();
+    List<Rail> usable = rails.values().stream().filter(Rail::isUsable).toList();
     if (usable.isEmpty()) {
-      throw new IllegalStateException("no port of " + open + " is active");
+      throw new IllegalStateException("no device with an active port: " + settings.devices());
     }
     return usable;
   }
 
-  private synchronized List<Rail> open(String protocol) {
-    List<Rail> open = new ArrayList<>(rails);
-    open.removeIf(Rail::isLost);
-    if (open.isEmpty()) {
-      Remote remote = Remote.of(uri(protocol));
-      if (settings.devices().isEmpty()) {
-        open.add(Rail.at(remote.local(), remote, settings, counters));
-      }
-      for (String device : settings.devices()) {
+  private boolean isToBeOpened(String device) {
+    Rail rail = rails.get(device);
+    return (rail == null || rail.isLost()) && !absent.get(device).isActive();
+  }
+
+  private synchronized void open(String protocol) {
+    Map<String, Rail> open = new HashMap<>(rails);
+    for (String device : settings.devices()) {
+      if (isToBeOpened(device)) {
+        open.remove(device);
         try {
-          open.add(Rail.named(device, remote, settings, counters));
+          open.put(device, Rail.open(device, Remote.of(uri(protocol)), settings, counters));
+          absent.get(device).reset();
         } catch (RuntimeException e) {
+          absent.get(device).begin();
+          if (settings.devices().size() == 1) {
+            throw e;
+          }
           Log.once(Level.WARNING, name + device, device + " is not used: " + e.getMessage());
         }
       }
-      if (open.isEmpty()) {
-        throw new IllegalStateException("none of the devices can be used: " + settings.devices());
-      }
     }
-    rails = List.copyOf(open);
-    return open;
+    rails = Map.copyOf(open);
   }
 
   private URI uri(String protocol) {
@@ -208,12 +196,12 @@ final class Endpoint {
 
   /** {@return the bytes of registered memory} */
   long bytes() {
-    return rails.stream().mapToLong(Rail::bytes).sum();
+    return rails.values().stream().mapToLong(rail -> rail.buffers().bytes()).sum();
   }
 
   /** {@return the bytes of registered memory that nothing uses} */
   long freeBytes() {
-    return rails.stream().mapToLong(Rail::freeBytes).sum();
+    return rails.values().stream().mapToLong(rail -> rail.buffers().freeBytes()).sum();
   }
 
   @Override

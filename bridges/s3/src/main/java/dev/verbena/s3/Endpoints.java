@@ -1,6 +1,7 @@
 package dev.verbena.s3;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -47,33 +48,11 @@ final class Endpoints {
     return listed.isEmpty();
   }
 
-  List<Endpoint> all() {
-    return List.copyOf(listed);
-  }
-
-  /**
-   * Returns the endpoint with a name.
-   *
-   * @throws IllegalArgumentException if the settings do not have it
-   */
-  Endpoint named(String name) {
-    return listed.stream()
-        .filter(e -> e.toString().equals(name))
-        .findFirst()
-        .orElseThrow(
-            () ->
-                new IllegalArgumentException(
-                    name + " is not in " + Settings.PREFIX + "endpoints: " + listed));
-  }
-
   /** Returns the endpoint of a request, also if its host begins with the bucket. */
   Optional<Endpoint> of(SdkHttpRequest request) {
     String host = Endpoint.bare(request.host());
-    for (Endpoint endpoint : listed) {
-      if (endpoint.isAt(host, request.port(), request.protocol())) {
-        return Optional.of(endpoint);
-      }
-    }
-    return Optional.empty();
+    return listed.stream()
+        .filter(e -> e.isAt(host, request.port(), request.protocol()))
+        .max(Comparator.comparingInt(e -> e.toString().length())); // The others have buckets.
   }
 }

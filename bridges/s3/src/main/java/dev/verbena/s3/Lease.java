@@ -3,11 +3,11 @@ package dev.verbena.s3;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
 
 /**
  * The use of a region by one attempt of a call. The region goes back to its pool only after a final
@@ -20,15 +20,17 @@ import java.util.concurrent.TimeUnit;
 final class Lease {
   private static final int PAGE = 4096;
 
-  private enum State {
-    /** No peer knows the memory. */
+  /** What may be done with the memory. */
+  enum State {
+    /** No server was sent the token. */
     PRIVATE,
     /** A server was sent the token. */
     OFFERED,
-    /** A server was sent the token, and the call is being repeated with the data. */
+    /** A server was sent the token, and the call is repeated by HTTP with the data. */
     KEPT,
     /** The final response has arrived; the data is being used. */
     ANSWERED,
+    /** The memory was given back, or withdrawn. */
     ENDED
   }
 
@@ -49,6 +51,7 @@ final class Lease {
   private final End end;
   private final MemorySegment mark =
       MemorySegment.ofArray(new long[] {ThreadLocalRandom.current().nextLong()});
+  private final CompletableFuture<Void> answer = new CompletableFuture<>();
   private State state = State.PRIVATE;
   private long offered;
   private long filled;
@@ -88,16 +91,6 @@ final class Lease {
    *
    * @throws IOException if it has ended, or is full
    */
-  synchronized void append(ByteBuffer source) throws IOException {
-    append(MemorySegment.ofBuffer(source));
-    source.position(source.limit());
-  }
-
-  /**
-   * Appends data to send.
-   *
-   * @throws IOException if it has ended, or is full
-   */
   synchronized void append(MemorySegment source) throws IOException {
     if (state != State.PRIVATE) {
       throw new IOException("the buffer was withdrawn");
@@ -118,31 +111,20 @@ final class Lease {
   /** Marks each page and the end, so that what the server does not write to is noticed. */
   synchronized void mark() {
     if (state == State.PRIVATE) {
-      for (long at = 0; at < length(); at += PAGE) {
-        MemorySegment.copy(mark, 0, data, at, markAt(at, length()));
-      }
-      long end = Math.max(0, length() - mark.byteSize());
-      MemorySegment.copy(mark, 0, data, end, markAt(end, length()));
+      marks(length()).forEach(at -> MemorySegment.copy(mark, 0, data, at, mark.byteSize()));
     }
   }
 
-  private long markAt(long offset, long bytes) {
-    return Math.min(mark.byteSize(), bytes - offset);
-  }
-
-  private boolean isMarked(long offset, long bytes) {
-    long size = markAt(offset, bytes);
-    return MemorySegment.mismatch(mark, 0, size, data, offset, offset + size) < 0;
+  /** Returns where marks are; data is not equal to one by chance, since none is shorter. */
+  private LongStream marks(long bytes) {
+    long last = bytes - mark.byteSize();
+    LongStream pages = LongStream.iterate(0, at -> at <= last, at -> at + PAGE);
+    return bytes == length() && last >= 0 ? LongStream.concat(pages, LongStream.of(last)) : pages;
   }
 
   /** Returns whether each page of so many bytes, and the end of the memory, was written to. */
   synchronized boolean isWritten(long bytes) {
-    for (long at = 0; at < bytes; at += PAGE) {
-      if (isMarked(at, bytes)) {
-        return false;
-      }
-    }
-    return bytes < length() || !isMarked(Math.max(0, bytes - mark.byteSize()), bytes);
+    return marks(bytes).noneMatch(at -> data.asSlice(at, mark.byteSize()).mismatch(mark) < 0);
   }
 
   /** The token will be sent. Returns false if it has ended, so that others may use the memory. */
@@ -152,14 +134,15 @@ final class Lease {
     }
     state = State.OFFERED;
     offered = System.nanoTime();
-    CompletableFuture.delayedExecutor(timeout.toMillis(), TimeUnit.MILLISECONDS)
-        .execute(this::expire);
+    CompletableFuture<?> _ =
+        answer
+            .orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS)
+            .exceptionallyAsync(this::expire);
     return true;
   }
 
-  /** {@return whether a server has the token and has not answered} */
-  synchronized boolean isOffered() {
-    return state == State.OFFERED;
+  synchronized boolean is(State expected) {
+    return state == expected;
   }
 
   /** The final response has arrived. Returns false if the memory was withdrawn before. */
@@ -187,28 +170,9 @@ final class Lease {
     return state == State.KEPT;
   }
 
-  /** {@return whether the data is kept for attempts by HTTP} */
-  synchronized boolean isKept() {
-    return state == State.KEPT;
-  }
-
-  /** {@return whether no server was ever sent the token} */
-  synchronized boolean isPrivate() {
-    return state == State.PRIVATE;
-  }
-
-  /** {@return whether the memory was withdrawn, or given back} */
-  synchronized boolean hasEnded() {
-    return state == State.ENDED;
-  }
-
-  private boolean isReadable() {
-    return state == State.ANSWERED || state == State.KEPT;
-  }
-
   /** Copies data; returns false if it has ended. */
   synchronized boolean copy(long offset, MemorySegment target) {
-    if (!isReadable()) {
+    if (state != State.ANSWERED && state != State.KEPT) {
       return false;
     }
     MemorySegment.copy(data, offset, target, 0, target.byteSize());
@@ -234,10 +198,11 @@ final class Lease {
   }
 
   /** Deregisters the memory if there is no response: cancelled calls end without notice. */
-  private synchronized void expire() {
+  private synchronized Void expire(Throwable timeout) {
     if (state == State.OFFERED) {
       end();
     }
+    return null;
   }
 
   /**
@@ -247,6 +212,7 @@ final class Lease {
   synchronized void end() {
     State before = state;
     state = State.ENDED;
+    answer.complete(null);
     place.leave();
     switch (before) {
       case PRIVATE, ANSWERED -> end.run(true);

@@ -2,6 +2,7 @@ package dev.verbena.s3;
 
 import dev.verbena.address.Gid;
 import dev.verbena.address.GidType;
+import dev.verbena.attributes.PortState;
 import dev.verbena.mlx5.Mlx5Device;
 import dev.verbena.values.AccessFlag;
 import dev.verbena.values.AsyncEventType;
@@ -17,12 +18,9 @@ import dev.verbena.verbs.QueuePairSetup;
 import dev.verbena.verbs.SharedReceiveQueue;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
-import java.net.InetAddress;
 import java.time.Duration;
 import java.util.Optional;
-import java.util.function.BiFunction;
 import java.util.function.Consumer;
-import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -35,29 +33,30 @@ final class Rail {
 
   private final Context context;
   private final int port;
+  private final Counters counters;
   private final Buffers buffers;
   private final Duration timeout;
   private final Supplier<Access> accesses;
-  private int used;
-  private boolean lost;
-  private boolean isClosed;
+  private volatile boolean lost;
   private volatile boolean down;
 
-  private Rail(Context context, Settings settings, Place place, Remote remote, Counters counters) {
+  private Rail(Context context, Place place, Remote remote, Settings settings, Counters counters) {
     this.context = context;
     this.port = place.port;
     this.timeout = settings.timeout();
+    this.counters = counters;
     ProtectionDomain domain = context.allocateProtectionDomain();
-    this.buffers = new Buffers(domain, settings.poolBytes(), counters);
+    this.buffers = new Buffers(domain, settings.poolBytes(), counters, this::close);
+    Consumer<QueuePairSetup> setting = setup -> place.apply(setup, remote, settings);
     this.accesses =
         settings.connected()
-            ? new Connections(
-                domain, remote.uri(), timeout, setup -> place.apply(setup, remote, settings))
-            : target(domain, settings, setup -> place.apply(setup, remote, settings));
+            ? new Connections(domain, remote.uri(), timeout, setting)
+            : target(domain, settings.dcKey(), setting);
     AsyncEvents.of(context).listen(this::onEvent); // Until the context is closed.
+    down = context.port(port).attributes().state() != PortState.ACTIVE;
   }
 
-  /** The device of a rail, and where on it; a negative index if the GID is to be chosen. */
+  /** Where on a device; a negative index if the GID is to be chosen. */
   private record Place(int port, int gidIndex) {
     void apply(QueuePairSetup setup, Remote remote, Settings settings) {
       setup.port(port);
@@ -71,52 +70,39 @@ final class Rail {
           .hopLimit(HOP_LIMIT)
           .access(AccessFlag.REMOTE_READ, AccessFlag.REMOTE_WRITE);
     }
-  }
 
-  /**
-   * Opens the device that has a local address.
-   *
-   * @throws RuntimeException if it cannot be used
-   */
-  static Rail at(InetAddress local, Remote remote, Settings settings, Counters counters) {
-    return open(
-        "no RDMA device that can be used has the address " + local.getHostAddress(),
-        context ->
-            context.gidTable().stream()
-                .filter(e -> e.gid().equals(Gid.of(local)) && e.type() != GidType.ROCE_V1)
-                .findFirst()
-                .map(entry -> new Place(entry.port(), entry.index())),
-        (context, place) -> new Rail(context, settings, place, remote, counters));
+    /** Returns the place for a name of the settings, if it is on a device. */
+    static Optional<Place> of(String name, Context context, Remote remote) {
+      if (name.isEmpty()) {
+        Gid local = Gid.of(remote.local());
+        return context.gidTable().stream()
+            .filter(e -> e.gid().equals(local) && e.type() != GidType.ROCE_V1)
+            .findFirst()
+            .map(entry -> new Place(entry.port(), entry.index()));
+      }
+      String[] parts = name.split(":");
+      return context.device().name().equals(parts[0])
+          ? Optional.of(new Place(1, parts.length == 1 ? -1 : Integer.parseInt(parts[1])))
+          : Optional.empty();
+    }
   }
 
   /**
    * Opens a device.
    *
-   * @param name its name, and the index of a GID of port 1 after a colon if it is not to be chosen
+   * @param name its name, and the index of a GID of port 1 after a colon if it is not to be chosen;
+   *     empty for the device that has the local address of the route
    * @throws RuntimeException if it cannot be used
    */
-  static Rail named(String name, Remote remote, Settings settings, Counters counters) {
-    int colon = name.indexOf(':');
-    String device = colon < 0 ? name : name.substring(0, colon);
-    Place place = new Place(1, colon < 0 ? -1 : Integer.parseInt(name.substring(colon + 1)));
-    return open(
-        "no RDMA device that can be used is named " + device,
-        context -> context.device().name().equals(device) ? Optional.of(place) : Optional.empty(),
-        (context, _) -> new Rail(context, settings, place, remote, counters));
-  }
-
-  private static Rail open(
-      String obstacle,
-      Function<Context, Optional<Place>> choice,
-      BiFunction<Context, Place, Rail> maker) {
+  static Rail open(String name, Remote remote, Settings settings, Counters counters) {
     RuntimeException cause = null;
     for (Device device : Devices.list()) {
       Context context = null;
       Rail rail = null;
       try {
         context = device.open();
-        Context opened = context;
-        rail = choice.apply(context).map(place -> maker.apply(opened, place)).orElse(null);
+        Place place = Place.of(name, context, remote).orElse(null);
+        rail = place == null ? null : new Rail(context, place, remote, settings, counters);
       } catch (RuntimeException e) { // Another one may do.
         cause = e;
       } finally {
@@ -129,16 +115,19 @@ final class Rail {
       }
     }
     throw new IllegalStateException(
-        cause == null ? obstacle : obstacle + ": " + cause.getMessage(), cause);
+        "no RDMA device that can be used "
+            + (name.isEmpty() ? "has an address of the route to " + remote.uri() : "is " + name)
+            + (cause == null ? "" : ": " + cause.getMessage()),
+        cause);
   }
 
   private static Supplier<Access> target(
-      ProtectionDomain domain, Settings settings, Consumer<QueuePairSetup> setting) {
+      ProtectionDomain domain, long key, Consumer<QueuePairSetup> setting) {
     Context context = domain.context();
     CompletionQueue completions = context.createCompletionQueue(1);
     QueuePair target =
         Mlx5Device.of(context)
-            .dcTarget(domain, settings.dcKey())
+            .dcTarget(domain, key)
             .receiveCompletions(completions)
             .sharedReceiveQueue(SharedReceiveQueue.create(domain, 1)) // Nothing is received.
             .create();
@@ -162,64 +151,21 @@ final class Rail {
 
   /** No transfer begins from now on. */
   void leave() {
-    synchronized (this) {
-      lost = true;
-    }
-    closeIfUnused();
+    lost = true;
+    buffers.end();
   }
 
   /** {@return whether transfers can begin} */
-  synchronized boolean isUsable() {
+  boolean isUsable() {
     return !lost && !down;
   }
 
-  synchronized boolean isLost() {
+  boolean isLost() {
     return lost;
   }
 
-  long bytes() {
-    return buffers.bytes();
-  }
-
-  long freeBytes() {
-    return buffers.freeBytes();
-  }
-
-  /**
-   * Takes a buffer; null if others have the memory or the device was lost.
-   *
-   * @throws RuntimeException if memory cannot be registered
-   */
-  MemoryRegion takeRegion(Buffers.Direction direction, long length) {
-    synchronized (this) {
-      if (lost) {
-        return null;
-      }
-      used++;
-    }
-    MemoryRegion region = null;
-    try {
-      region = buffers.take(direction, length);
-      return region;
-    } finally {
-      if (region == null) {
-        release();
-      }
-    }
-  }
-
-  /**
-   * Takes back a buffer.
-   *
-   * @param isFree whether no peer accesses it any more; otherwise it is deregistered
-   */
-  void giveBack(MemoryRegion region, boolean isFree) {
-    if (isFree) {
-      buffers.giveBack(region);
-    } else {
-      buffers.discard(region);
-    }
-    release();
+  Buffers buffers() {
+    return buffers;
   }
 
   /**
@@ -229,14 +175,14 @@ final class Rail {
    * @throws RuntimeException if there is no connection, or memory cannot be registered
    */
   Lease take(Buffers.Direction direction, long length, Window.Place place) {
-    MemoryRegion region = takeRegion(direction, length);
+    MemoryRegion region = buffers.take(direction, length);
     if (region == null) {
       return null;
     }
     try {
-      return lend(region, length, place, isFree -> giveBack(region, isFree));
+      return lend(region, length, place, isFree -> buffers.giveBack(region, isFree));
     } catch (Throwable t) {
-      giveBack(region, true);
+      buffers.giveBack(region, true);
       throw t;
     }
   }
@@ -256,25 +202,15 @@ final class Rail {
         timeout,
         place,
         isFree -> {
-          access.release(isFree);
+          access.release();
+          if (!isFree) {
+            counters.count(S3Counter.DISCARDED);
+          }
           end.run(isFree);
         });
   }
 
-  private void release() {
-    synchronized (this) {
-      used--;
-    }
-    closeIfUnused();
-  }
-
-  private void closeIfUnused() {
-    synchronized (this) {
-      if (!lost || used > 0 || isClosed) {
-        return;
-      }
-      isClosed = true;
-    }
+  private void close() {
     try {
       context.close();
     } catch (RuntimeException e) { // The call that gave its memory back has succeeded.

@@ -1,5 +1,6 @@
 package dev.verbena.s3;
 
+import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
@@ -10,13 +11,14 @@ import software.amazon.awssdk.core.SdkClient;
 import software.amazon.awssdk.core.SdkRequest;
 import software.amazon.awssdk.core.SelectedAuthScheme;
 import software.amazon.awssdk.core.async.AsyncRequestBody;
+import software.amazon.awssdk.core.async.SdkPublisher;
 import software.amazon.awssdk.core.client.config.ClientOverrideConfiguration;
 import software.amazon.awssdk.core.interceptor.Context;
 import software.amazon.awssdk.core.interceptor.ExecutionAttribute;
 import software.amazon.awssdk.core.interceptor.ExecutionAttributes;
 import software.amazon.awssdk.core.interceptor.ExecutionInterceptor;
-import software.amazon.awssdk.core.interceptor.SdkExecutionAttribute;
 import software.amazon.awssdk.core.interceptor.SdkInternalExecutionAttribute;
+import software.amazon.awssdk.http.Abortable;
 import software.amazon.awssdk.http.SdkHttpRequest;
 import software.amazon.awssdk.http.SdkHttpResponse;
 import software.amazon.awssdk.http.auth.aws.scheme.AwsV4AuthScheme;
@@ -26,8 +28,8 @@ import software.amazon.awssdk.services.s3.S3AsyncClient;
 import software.amazon.awssdk.services.s3.S3Client;
 
 /**
- * Sees the calls of a client: marks those that may go by RDMA for the {@link RdmaSigner}, and puts
- * what was received by RDMA in the place of the bodies of responses. The SDK loads it from the
+ * Sees the calls of a client: has those that may go by RDMA signed by an {@link RdmaSigner}, and
+ * puts what was received by RDMA in the place of the bodies of responses. The SDK loads it from the
  * class path; without endpoints in the settings it does nothing.
  */
 public final class RdmaInterceptor implements ExecutionInterceptor {
@@ -37,6 +39,11 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
   /** A client may have two of them: {@link S3Rdma#configure}. */
   private static final ExecutionAttribute<RdmaInterceptor> OWNER =
       new ExecutionAttribute<>("dev.verbena.s3.RdmaInterceptor");
+
+  /** Bytes of a body that nobody wants, which are read all the same. */
+  private static final int SHORT = 64 << 10;
+
+  private static final int SHORT_BUFFERS = 8;
 
   private final Endpoints endpoints;
 
@@ -60,78 +67,47 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
   }
 
   @Override
-  public void beforeExecution(Context.BeforeExecution context, ExecutionAttributes attributes) {
-    if (endpoints.isEmpty() || Operation.of(context.request()).isEmpty()) {
-      return;
-    }
-    Map<String, AuthScheme<?>> schemes =
-        attributes.getAttribute(SdkInternalExecutionAttribute.AUTH_SCHEMES);
-    if (schemes != null && schemes.containsKey(AwsV4AuthScheme.SCHEME_ID)) {
-      Map<String, AuthScheme<?>> all = new HashMap<>(schemes);
-      all.computeIfPresent(AwsV4AuthScheme.SCHEME_ID, (_, scheme) -> RdmaAuthScheme.of(scheme));
-      attributes.putAttribute(SdkInternalExecutionAttribute.AUTH_SCHEMES, Map.copyOf(all));
-    }
-  }
-
-  @Override
   public SdkHttpRequest modifyHttpRequest(
       Context.ModifyHttpRequest context, ExecutionAttributes attributes) {
     Operation operation = endpoints.isEmpty() ? null : Operation.of(context.request()).orElse(null);
-    if (operation == null
-        || hasOtherSigner(context.request())
-        || attributes.getAttribute(TRANSFER) != null
-        || !reachesSigner(attributes)) {
-      return context.httpRequest();
+    if (operation != null && attributes.getAttribute(TRANSFER) == null) {
+      Transfer transfer =
+          new Transfer(
+              operation,
+              endpoints,
+              isRepeatable(context.request(), attributes),
+              attributes.getAttribute(S3Buffer.ATTRIBUTE),
+              context.asyncRequestBody().orElse(null));
+      attributes.putAttribute(TRANSFER, transfer).putAttribute(OWNER, this);
+      signBy(transfer, attributes);
     }
-    Transfer transfer =
-        new Transfer(
-            operation,
-            endpoints,
-            isRepeatable(context.request(), attributes),
-            attributes.getAttribute(S3Buffer.ATTRIBUTE),
-            context.asyncRequestBody().orElse(null));
-    attributes.putAttribute(TRANSFER, transfer);
-    attributes.putAttribute(OWNER, this);
-    return context.httpRequest().toBuilder().putHeader(Calls.HEADER, transfer.number()).build();
+    return context.httpRequest();
   }
 
-  /** Returns whether a bucket is one of S3 Express, or an ARN, which may be of several regions. */
-  private static boolean hasOtherSigner(SdkRequest request) {
-    String bucket = request.getValueForField("Bucket", String.class).orElse("");
-    return bucket.endsWith("--x-s3") || bucket.startsWith("arn:");
-  }
-
-  /** Returns whether a signer of the bridge will be called, which removes the header. */
-  private static boolean reachesSigner(ExecutionAttributes attributes) {
-    boolean isOverridden =
-        Boolean.TRUE.equals(attributes.getAttribute(SdkExecutionAttribute.SIGNER_OVERRIDDEN));
-    boolean isPresigner = attributes.getAttribute(SdkInternalExecutionAttribute.SDK_CLIENT) == null;
+  /** The SDK selects the signer later; versions before 2.47 have selected it. */
+  @SuppressWarnings("unchecked") // Signature version 4 has credentials of AWS.
+  private static void signBy(Transfer transfer, ExecutionAttributes attributes) {
+    Map<String, AuthScheme<?>> schemes =
+        attributes.getAttribute(SdkInternalExecutionAttribute.AUTH_SCHEMES);
+    if (schemes != null) {
+      Map<String, AuthScheme<?>> own = new HashMap<>(schemes);
+      own.computeIfPresent(
+          AwsV4AuthScheme.SCHEME_ID,
+          (_, scheme) -> new RdmaAuthScheme((AuthScheme<AwsCredentialsIdentity>) scheme, transfer));
+      attributes.putAttribute(SdkInternalExecutionAttribute.AUTH_SCHEMES, Map.copyOf(own));
+    }
     SelectedAuthScheme<?> selected =
         attributes.getAttribute(SdkInternalExecutionAttribute.SELECTED_AUTH_SCHEME);
-    if (isOverridden || isPresigner || selected == null) {
-      return false;
+    if (selected != null
+        && selected.authSchemeOption().schemeId().equals(AwsV4AuthScheme.SCHEME_ID)) {
+      var scheme = (SelectedAuthScheme<AwsCredentialsIdentity>) selected;
+      attributes.putAttribute(
+          SdkInternalExecutionAttribute.SELECTED_AUTH_SCHEME,
+          new SelectedAuthScheme<>(
+              scheme.identity(),
+              new RdmaSigner(scheme.signer(), transfer),
+              scheme.authSchemeOption()));
     }
-    return switch (selected.authSchemeOption().schemeId()) {
-      case AwsV4AuthScheme.SCHEME_ID -> {
-        attributes.putAttribute(
-            SdkInternalExecutionAttribute.SELECTED_AUTH_SCHEME, wrapped(selected));
-        yield true;
-      }
-      case "unset" -> { // It is selected later, among those of beforeExecution.
-        Map<String, AuthScheme<?>> schemes =
-            attributes.getAttribute(SdkInternalExecutionAttribute.AUTH_SCHEMES);
-        yield schemes != null && schemes.get(AwsV4AuthScheme.SCHEME_ID) instanceof RdmaAuthScheme;
-      }
-      default -> false;
-    };
-  }
-
-  @SuppressWarnings("unchecked") // Signature version 4 has credentials of AWS.
-  private static SelectedAuthScheme<?> wrapped(SelectedAuthScheme<?> selected) {
-    SelectedAuthScheme<AwsCredentialsIdentity> scheme =
-        (SelectedAuthScheme<AwsCredentialsIdentity>) selected;
-    return new SelectedAuthScheme<>(
-        scheme.identity(), RdmaSigner.of(scheme.signer()), scheme.authSchemeOption());
   }
 
   /** A declined call is repeated by the client. */
@@ -143,7 +119,7 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
           case S3Client c -> Optional.of(c.serviceClientConfiguration().overrideConfiguration());
           case S3AsyncClient c ->
               Optional.of(c.serviceClientConfiguration().overrideConfiguration());
-          default -> Optional.empty();
+          case null, default -> Optional.empty();
         };
     boolean isOff =
         configuration.flatMap(c -> c.retryStrategy()).filter(s -> s.maxAttempts() <= 1).isPresent()
@@ -176,9 +152,9 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
     if (transfer == null || !transfer.replacesBody(context.httpRequest())) {
       return context.responseBody();
     }
-    context.responseBody().ifPresent(Unwanted::end);
+    context.responseBody().ifPresent(RdmaInterceptor::end);
     Content received = transfer.received();
-    return Optional.of(received == null ? InputStream.nullInputStream() : new DataStream(received));
+    return Optional.of(received == null ? InputStream.nullInputStream() : received.stream());
   }
 
   @Override
@@ -188,9 +164,22 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
     if (transfer == null || !transfer.replacesBody(context.httpRequest())) {
       return context.responsePublisher();
     }
-    context.responsePublisher().ifPresent(body -> body.subscribe(new Unwanted()));
+    context
+        .responsePublisher()
+        .ifPresent(body -> SdkPublisher.adapt(body).limit(SHORT_BUFFERS).subscribe(_ -> {}));
     Content received = transfer.received();
-    return Optional.of(received == null ? AsyncRequestBody.empty() : new DataPublisher(received));
+    return Optional.of(received == null ? AsyncRequestBody.empty() : received.publisher());
+  }
+
+  /** A short body is read, so that the connection can be used again. */
+  private static void end(InputStream body) {
+    try (body) {
+      if (body.readNBytes(SHORT).length == SHORT && body instanceof Abortable abortable) {
+        abortable.abort();
+      }
+    } catch (IOException e) { // The connection is not used again.
+      Log.LOGGER.log(System.Logger.Level.DEBUG, "the body of a response was not read", e);
+    }
   }
 
   @Override

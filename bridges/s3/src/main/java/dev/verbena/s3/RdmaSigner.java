@@ -3,6 +3,7 @@ package dev.verbena.s3;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.System.Logger.Level;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import org.reactivestreams.Publisher;
@@ -11,7 +12,6 @@ import org.reactivestreams.Subscription;
 import software.amazon.awssdk.core.exception.SdkClientException;
 import software.amazon.awssdk.http.ContentStreamProvider;
 import software.amazon.awssdk.http.SdkHttpMethod;
-import software.amazon.awssdk.http.SdkHttpRequest;
 import software.amazon.awssdk.http.auth.aws.signer.AwsV4FamilyHttpSigner;
 import software.amazon.awssdk.http.auth.spi.signer.AsyncSignRequest;
 import software.amazon.awssdk.http.auth.spi.signer.AsyncSignedRequest;
@@ -22,49 +22,35 @@ import software.amazon.awssdk.http.auth.spi.signer.SignedRequest;
 import software.amazon.awssdk.identity.spi.AwsCredentialsIdentity;
 
 /**
- * Signs each attempt of a call, and makes the first one a proposal of RDMA: the content moves to
+ * Signs the attempts of a call, and makes the first one a proposal of RDMA: the content moves to
  * registered memory, and a token takes its place in the request.
  */
 final class RdmaSigner implements HttpSigner<AwsCredentialsIdentity> {
   private final HttpSigner<AwsCredentialsIdentity> signer;
+  private final Transfer transfer;
 
-  private RdmaSigner(HttpSigner<AwsCredentialsIdentity> signer) {
+  RdmaSigner(HttpSigner<AwsCredentialsIdentity> signer, Transfer transfer) {
     this.signer = signer;
-  }
-
-  static HttpSigner<AwsCredentialsIdentity> of(HttpSigner<AwsCredentialsIdentity> signer) {
-    return signer instanceof RdmaSigner ? signer : new RdmaSigner(signer);
-  }
-
-  private static SdkHttpRequest unmarked(SdkHttpRequest request) {
-    return request.toBuilder().removeHeader(Calls.HEADER).build();
+    this.transfer = transfer;
   }
 
   @Override
   public SignedRequest sign(SignRequest<? extends AwsCredentialsIdentity> request) {
-    return Calls.of(request.request())
-        .map(transfer -> sign(transfer, request.toBuilder()))
-        .orElseGet(() -> signer.sign(request));
-  }
-
-  private <T extends AwsCredentialsIdentity> SignedRequest sign(
-      Transfer transfer, SignRequest.Builder<T> builder) {
-    SignRequest<T> marked = builder.build();
-    SignRequest<T> plain = builder.request(unmarked(marked.request())).build();
-    Attempt attempt = Attempt.begin(transfer, plain.request(), plain);
-    if (attempt != null && !isFilled(attempt, plain)) {
+    Attempt attempt = Attempt.begin(transfer, request, request.payload().orElse(null));
+    if (attempt != null && !isFilled(attempt, request)) {
       transfer.retreat();
       attempt = null;
     }
     if (attempt == null) {
       Content again = transfer.again();
       return signer.sign(
-          again == null ? plain : builder.payload(() -> new DataStream(again)).build());
+          again == null ? request : request.toBuilder().payload(again::stream).build());
     }
     SignedRequest signed =
-        signer.sign(withoutBody(builder.request(attempt.proposal()).payload(null)).build());
+        signer.sign(
+            withoutBody(request.toBuilder().request(attempt.proposal()).payload(null)).build());
     offer(attempt);
-    return attempt.request().method() == SdkHttpMethod.GET
+    return request.request().method() == SdkHttpMethod.GET
         ? signed
         // The client of java.net.HttpURLConnection wants a body where there is a Content-Length.
         : signed.toBuilder().payload(InputStream::nullInputStream).build();
@@ -87,18 +73,9 @@ final class RdmaSigner implements HttpSigner<AwsCredentialsIdentity> {
   @Override
   public CompletableFuture<AsyncSignedRequest> signAsync(
       AsyncSignRequest<? extends AwsCredentialsIdentity> request) {
-    return Calls.of(request.request())
-        .map(transfer -> signAsync(transfer, request.toBuilder()))
-        .orElseGet(() -> signer.signAsync(request));
-  }
-
-  private <T extends AwsCredentialsIdentity> CompletableFuture<AsyncSignedRequest> signAsync(
-      Transfer transfer, AsyncSignRequest.Builder<T> builder) {
-    AsyncSignRequest<T> marked = builder.build();
-    AsyncSignRequest<T> plain = builder.request(unmarked(marked.request())).build();
-    Attempt attempt = Attempt.begin(transfer, plain.request(), plain);
+    Attempt attempt = Attempt.begin(transfer, request, null);
     if (attempt == null) {
-      return signPlain(transfer, plain);
+      return signPlain(request);
     }
     CompletableFuture<Boolean> filled = new CompletableFuture<>();
     Publisher<ByteBuffer> content = transfer.body();
@@ -108,35 +85,36 @@ final class RdmaSigner implements HttpSigner<AwsCredentialsIdentity> {
       filled.complete(!attempt.wantsContent());
     }
     return filled.thenCompose(
-        isFilled -> isFilled ? propose(attempt, builder) : retreat(transfer, attempt, plain));
+        isFilled -> isFilled ? propose(attempt, request) : retreat(attempt, request));
   }
 
-  private <T extends AwsCredentialsIdentity> CompletableFuture<AsyncSignedRequest> signPlain(
-      Transfer transfer, AsyncSignRequest<T> plain) {
+  private CompletableFuture<AsyncSignedRequest> signPlain(
+      AsyncSignRequest<? extends AwsCredentialsIdentity> request) {
     Content again = transfer.again();
     if (again == null) {
-      return signer.signAsync(plain);
+      return signer.signAsync(request);
     }
-    AsyncSignRequest.Builder<T> builder = plain.toBuilder().payload(new DataPublisher(again));
+    var builder = request.toBuilder().payload(again.publisher());
     return signer.signAsync(
-        plain.request().firstMatchingHeader(Attempt.DECODED_LENGTH).isEmpty()
+        request.request().firstMatchingHeader(Attempt.DECODED_LENGTH).isEmpty()
             ? builder.build()
-            : withoutBody(builder.request(Attempt.repetition(plain.request(), again))).build());
+            : withoutBody(builder.request(Attempt.repetition(request.request(), again))).build());
   }
 
-  private <T extends AwsCredentialsIdentity> CompletableFuture<AsyncSignedRequest> retreat(
-      Transfer transfer, Attempt attempt, AsyncSignRequest<T> plain) {
-    if (attempt.lease().hasEnded()) {
+  private CompletableFuture<AsyncSignedRequest> retreat(
+      Attempt attempt, AsyncSignRequest<? extends AwsCredentialsIdentity> request) {
+    if (attempt.lease().is(Lease.State.ENDED)) {
       offer(attempt);
     }
     transfer.retreat();
-    return signer.signAsync(plain);
+    return signer.signAsync(request);
   }
 
-  private <T extends AwsCredentialsIdentity> CompletableFuture<AsyncSignedRequest> propose(
-      Attempt attempt, AsyncSignRequest.Builder<T> builder) {
+  private CompletableFuture<AsyncSignedRequest> propose(
+      Attempt attempt, AsyncSignRequest<? extends AwsCredentialsIdentity> request) {
     return signer
-        .signAsync(withoutBody(builder.request(attempt.proposal()).payload(null)).build())
+        .signAsync(
+            withoutBody(request.toBuilder().request(attempt.proposal()).payload(null)).build())
         .thenApply(
             signed -> {
               offer(attempt);
@@ -179,7 +157,7 @@ final class RdmaSigner implements HttpSigner<AwsCredentialsIdentity> {
     @Override
     public void onNext(ByteBuffer buffer) {
       try {
-        attempt.lease().append(buffer);
+        attempt.lease().append(MemorySegment.ofBuffer(buffer));
       } catch (IOException e) { // The SDK will report it.
         Log.LOGGER.log(Level.DEBUG, "the content of a call is too long", e);
         subscription.cancel();

@@ -1,64 +1,54 @@
 package dev.verbena.s3;
 
 import dev.verbena.verbs.MemoryRegion;
+import java.io.InputStream;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Objects;
 import software.amazon.awssdk.awscore.AwsRequestOverrideConfiguration;
 import software.amazon.awssdk.core.interceptor.ExecutionAttribute;
 import software.amazon.awssdk.core.sync.RequestBody;
+import software.amazon.awssdk.http.ContentStreamProvider;
 import software.amazon.awssdk.services.s3.model.PutObjectRequest;
 import software.amazon.awssdk.services.s3.model.UploadPartRequest;
 
 /**
- * Registered memory whose content is stored without a copy: {@link S3Rdma#allocate}.
+ * Memory whose content is stored without a copy: {@link S3Rdma#allocate}.
  *
  * {@snippet :
- * try (S3Buffer buffer = S3Rdma.allocate("storage:9000", 8 << 20)) {
+ * try (S3Buffer buffer = S3Rdma.allocate(8 << 20)) {
  *   fill(buffer.segment());
  *   client.putObject(buffer.in(request), buffer.body());
  * }
  * }
  *
  * <p>The content must not change during a call. Calls may follow one another; of calls at the same
- * time one goes without a copy. After a call that failed the server may still read the memory, so
- * it is withdrawn: {@link #segment} throws an exception, and another buffer is to be allocated.
+ * time one goes without a copy. The first call registers the memory, and so does the first one
+ * after a call that failed, since its server may still access what was registered.
  */
 public final class S3Buffer implements AutoCloseable {
   static final ExecutionAttribute<S3Buffer> ATTRIBUTE =
       new ExecutionAttribute<>("dev.verbena.s3.S3Buffer");
 
-  private final Endpoint endpoint;
-  private final Rail rail;
-  private final MemoryRegion region;
-  private final long size;
+  private static final int ALIGNMENT = 4096;
+
   private final Arena arena = Arena.ofShared();
   private final MemorySegment segment;
+  private volatile Thread opener;
+  private Rail rail;
+  private MemoryRegion region;
   private boolean isLent;
-  private boolean isWithdrawn;
-  private boolean isClosed;
-  private boolean isGivenBack;
 
-  S3Buffer(Endpoint endpoint, Rail rail, MemoryRegion region, long size) {
-    this.endpoint = endpoint;
-    this.rail = rail;
-    this.region = region;
-    this.size = size;
-    this.segment = MemorySegment.ofAddress(region.start()).reinterpret(size, arena, null);
+  S3Buffer(long size) {
+    segment = arena.allocate(size, ALIGNMENT);
   }
 
   /**
    * Returns the memory.
    *
    * @return the memory, until the buffer is closed
-   * @throws IllegalStateException if it is closed, or a call that failed has withdrawn it
    */
-  public synchronized MemorySegment segment() {
-    if (isWithdrawn || isClosed) {
-      throw new IllegalStateException(
-          isClosed ? "the buffer is closed" : "a call that failed has withdrawn the buffer");
-    }
+  public MemorySegment segment() {
     return segment;
   }
 
@@ -99,77 +89,92 @@ public final class S3Buffer implements AutoCloseable {
    */
   public RequestBody body() {
     return RequestBody.fromContentProvider(
-        () -> new DataStream(new Held(this, segment())), size, "application/octet-stream");
+        this::open, segment.byteSize(), "application/octet-stream");
   }
 
-  private record Held(S3Buffer buffer, MemorySegment segment) implements Data {
-    @Override
-    public long length() {
-      return segment.byteSize();
-    }
+  private InputStream open() {
+    opener = Thread.currentThread();
+    return new DataStream(segment.byteSize()) {
+      @Override
+      void copy(long offset, MemorySegment target) {
+        MemorySegment.copy(segment, offset, target, 0, target.byteSize());
+      }
+    };
+  }
 
-    @Override
-    public void copy(long offset, MemorySegment target) {
-      MemorySegment.copy(segment, offset, target, 0, target.byteSize());
-    }
+  /** Returns whether a body is that of the buffer, in the wrappers of the SDK. */
+  @SuppressWarnings("unused") // The stream need not be closed if it is ours.
+  boolean isIn(ContentStreamProvider body) {
+    opener = null;
+    InputStream _ = body.newStream();
+    return opener == Thread.currentThread();
+  }
 
-    @Override
-    public void close() {
-      // The program closes the buffer.
-    }
+  /** {@return the device that has the memory registered; null if none has} */
+  synchronized Rail rail() {
+    return rail;
   }
 
   /**
-   * Begins a call with the memory; null if it is for another endpoint, or if another call uses it.
+   * Begins an attempt with the memory; null if another one uses it, or if it is closed.
    *
-   * @param place of the call
+   * @param user of the device
+   * @param place of the attempt
+   * @throws RuntimeException if the memory cannot be registered
    */
-  synchronized Lease lend(Endpoint user, long length, Window.Place place) {
-    if (user != endpoint || length != size || isLent || isWithdrawn || isClosed) {
+  synchronized Lease lend(Rail user, long length, Window.Place place) {
+    if (isLent || length != segment.byteSize() || !arena.scope().isAlive()) {
       return null;
     }
-    Lease lease = rail.lend(region, size, place, this::giveBack);
+    if (rail != user) {
+      deregister();
+      region = user.buffers().register(segment);
+      rail = user;
+    }
+    Lease lease = rail.lend(region, length, place, this::giveBack);
     lease.fill();
     isLent = true;
     return lease;
   }
 
   private synchronized void giveBack(boolean isFree) {
-    isLent = false;
-    isWithdrawn = !isFree;
-    if (isClosed || isWithdrawn) {
-      try {
-        end();
-      } catch (IllegalStateException e) { // The call that gave it back may go on.
-        Log.LOGGER.log(Level.WARNING, this + " stay in use until they are closed again", e);
+    try {
+      if (!isFree) {
+        deregister();
       }
+      isLent = false;
+    } catch (RuntimeException e) { // It stays lent: the server may read it.
+      Log.LOGGER.log(Level.WARNING, this + " stay registered", e);
     }
   }
 
-  private void end() {
-    if (!isGivenBack) {
-      arena.close();
-      isGivenBack = true;
-      rail.giveBack(region, !isWithdrawn);
+  private void deregister() {
+    if (region != null) {
+      region.close();
+      region = null;
+      rail = null;
     }
   }
 
   /**
-   * Gives the memory back, after the call that uses it.
+   * Deregisters and frees the memory. Closing it again has no effect.
    *
-   * @throws IllegalStateException if the program reads or writes the memory, by a channel for
-   *     example; it can be closed again afterwards
+   * @throws IllegalStateException if a call uses it, or the program does, by a channel for example;
+   *     it can be closed again afterwards
    */
   @Override
   public synchronized void close() {
-    isClosed = true;
-    if (!isLent) {
-      end();
+    if (isLent) {
+      throw new IllegalStateException("a call uses " + this);
+    }
+    deregister();
+    if (arena.scope().isAlive()) {
+      arena.close();
     }
   }
 
   @Override
   public String toString() {
-    return size + " bytes for " + Objects.toString(endpoint);
+    return "a buffer of " + segment.byteSize() + " bytes";
   }
 }

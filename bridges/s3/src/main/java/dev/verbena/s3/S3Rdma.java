@@ -3,7 +3,6 @@ package dev.verbena.s3;
 import java.util.Map;
 import software.amazon.awssdk.awscore.client.builder.AwsClientBuilder;
 import software.amazon.awssdk.core.sync.ResponseTransformer;
-import software.amazon.awssdk.http.auth.aws.scheme.AwsV4AuthScheme;
 import software.amazon.awssdk.services.s3.S3BaseClientBuilder;
 import software.amazon.awssdk.services.s3.model.GetObjectResponse;
 
@@ -38,12 +37,10 @@ public final class S3Rdma {
 
   static <B extends S3BaseClientBuilder<B, C> & AwsClientBuilder<B, C>, C> B configure(
       B builder, Settings settings) {
-    return builder
-        .putAuthScheme(RdmaAuthScheme.of(AwsV4AuthScheme.create()))
-        .overrideConfiguration(
-            builder.overrideConfiguration().toBuilder()
-                .addExecutionInterceptor(new RdmaInterceptor(Endpoints.of(settings)))
-                .build());
+    return builder.overrideConfiguration(
+        builder.overrideConfiguration().toBuilder()
+            .addExecutionInterceptor(new RdmaInterceptor(Endpoints.of(settings)))
+            .build());
   }
 
   /**
@@ -62,17 +59,18 @@ public final class S3Rdma {
   }
 
   /**
-   * Allocates registered memory for data to be stored: nothing is copied.
+   * Allocates memory for data to be stored: nothing is copied.
    *
-   * @param endpoint one of the endpoints in the settings, as it is written there
-   * @param size the size of the data, up to {@code dev.verbena.s3.maxBytes}
+   * @param size the size of the data; what is larger than {@code dev.verbena.s3.maxBytes} goes by
+   *     HTTP
    * @return the memory, to be closed
-   * @throws IllegalArgumentException if there is no such endpoint, or the size is not allowed
-   * @throws IllegalStateException if no device of this host reaches the endpoint, or all memory of
-   *     the endpoint is in use
+   * @throws IllegalArgumentException if the size is not positive
    */
-  public static S3Buffer allocate(String endpoint, long size) {
-    return Endpoints.of(Settings.read()).named(endpoint).allocate(size);
+  public static S3Buffer allocate(long size) {
+    if (size < 1) {
+      throw new IllegalArgumentException("not positive: " + size);
+    }
+    return new S3Buffer(size);
   }
 
   /**

@@ -40,7 +40,7 @@ public final class S3Segment implements AutoCloseable {
 
   /** Gives the memory back. */
   @Override
-  public void close() {
+  public synchronized void close() {
     if (arena.scope().isAlive()) {
       arena.close();
     }

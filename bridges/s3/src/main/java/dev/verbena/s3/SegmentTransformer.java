@@ -5,16 +5,38 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.ref.Reference;
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.nio.channels.ReadableByteChannel;
+import java.util.Collections;
+import java.util.Map;
+import java.util.UUID;
+import java.util.WeakHashMap;
 import software.amazon.awssdk.core.sync.ResponseTransformer;
 import software.amazon.awssdk.http.AbortableInputStream;
 import software.amazon.awssdk.services.s3.model.GetObjectResponse;
 
 /** Hands the memory to which a server wrote to the program, or reads an HTTP body. */
 final class SegmentTransformer implements ResponseTransformer<GetObjectResponse, S3Segment> {
+  /** By its value, a response refers to what was received. */
+  static final String HEADER = "x-verbena-content";
+
   private static final int CHUNK = 1 << 20;
+
+  private static final Map<String, WeakReference<Content>> RECEIVED =
+      Collections.synchronizedMap(new WeakHashMap<>());
+
+  /**
+   * Returns a value of the header, by which the content is found as long as both are in use. No
+   * server can guess it.
+   */
+  static String offer(Content content) {
+    String name = UUID.randomUUID().toString();
+    RECEIVED.put(name, new WeakReference<>(content));
+    return name;
+  }
 
   @Override
   public S3Segment transform(GetObjectResponse response, AbortableInputStream body)
@@ -36,7 +58,13 @@ final class SegmentTransformer implements ResponseTransformer<GetObjectResponse,
 
   /** Returns what was received by RDMA; null if nothing was. */
   private static S3Segment received(GetObjectResponse response, Arena arena) throws IOException {
-    Content content = Calls.of(response.sdkHttpResponse()).map(Transfer::received).orElse(null);
+    Content content =
+        response
+            .sdkHttpResponse()
+            .firstMatchingHeader(HEADER)
+            .map(RECEIVED::get)
+            .map(Reference::get)
+            .orElse(null);
     if (content == null) {
       return null;
     }

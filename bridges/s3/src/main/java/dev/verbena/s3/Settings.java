@@ -1,9 +1,10 @@
 package dev.verbena.s3;
 
+import java.time.DateTimeException;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 
 /**
@@ -12,7 +13,7 @@ import java.util.function.UnaryOperator;
  *
  * @param endpoints the hosts with ports whose objects go by RDMA; none switches the bridge off
  * @param devices names of RDMA devices, each with a GID index after a colon if it is not to be
- *     chosen; empty to take the device of the route to the endpoint
+ *     chosen; an empty name for the device of the route to the endpoint
  * @param minBytes the size from which objects go by RDMA
  * @param maxBytes the size up to which they do
  * @param poolBytes the bytes of registered memory for an endpoint
@@ -60,15 +61,15 @@ record Settings(
     Settings settings =
         new Settings(
             list(values.apply("endpoints")),
-            list(values.apply("device")),
-            bytes(values, "minBytes", "256k"),
-            bytes(values, "maxBytes", "64m"),
-            bytes(values, "poolBytes", "1g"),
+            parse(values, "device", "", Settings::devices),
+            parse(values, "minBytes", "256k", Settings::bytes),
+            parse(values, "maxBytes", "64m", Settings::bytes),
+            parse(values, "poolBytes", "1g", Settings::bytes),
             parse(values, "dcKey", "0xffeeddcc", Long::decode),
             parse(values, "trafficClass", "0", Integer::decode),
-            flag(values, "requireReply", true),
-            flag(values, "https", false),
-            flag(values, "connected", false),
+            parse(values, "requireReply", "true", Settings::flag),
+            parse(values, "https", "false", Settings::flag),
+            parse(values, "connected", "false", Settings::flag),
             parse(values, "timeout", "10s", Settings::duration));
     if (settings.minBytes < 1 || settings.maxBytes < settings.minBytes) {
       throw new IllegalArgumentException(
@@ -95,48 +96,47 @@ record Settings(
         : Arrays.stream(value.split(",")).map(String::strip).filter(s -> !s.isEmpty()).toList();
   }
 
-  private static boolean flag(UnaryOperator<String> values, String name, boolean otherwise) {
-    String value = values.apply(name);
-    if (value == null) {
-      return otherwise;
+  /** Returns one without a name if there is none. */
+  private static List<String> devices(String value) {
+    List<String> devices = list(value);
+    if (!devices.stream().allMatch(d -> d.matches("[^:]+(:\\d{1,5})?"))) {
+      throw new IllegalArgumentException("names of devices, or name:index");
     }
-    return switch (value.strip()) {
+    return devices.isEmpty() ? List.of("") : devices;
+  }
+
+  private static boolean flag(String value) {
+    return switch (value) {
       case "true", "" -> true;
       case "false" -> false;
-      default -> throw new IllegalArgumentException(PREFIX + name + " is true or false: " + value);
+      default -> throw new IllegalArgumentException("true or false");
     };
   }
 
-  private static long bytes(UnaryOperator<String> values, String name, String otherwise) {
-    return parse(values, name, otherwise, Settings::bytes);
-  }
-
   private static long bytes(String value) {
-    int unit = "kmg".indexOf(value.charAt(value.length() - 1)) + 1;
+    int unit = "kmg".indexOf(Character.toLowerCase(value.charAt(value.length() - 1))) + 1;
     String number = unit == 0 ? value : value.substring(0, value.length() - 1);
     return Math.multiplyExact(Long.parseLong(number), 1L << (10 * unit));
   }
 
   private static Duration duration(String value) {
-    String number = value.endsWith("s") ? value.substring(0, value.length() - 1) : value;
-    Duration duration = Duration.ofMillis(Math.round(1000 * Double.parseDouble(number)));
-    if (duration.toMillis() < 1 || duration.toDays() > 1) {
+    Duration duration = Duration.parse("PT" + (value.endsWith("s") ? value : value + "s"));
+    if (duration.toMillis() < 1 || duration.compareTo(Duration.ofDays(1)) > 0) {
       throw new IllegalArgumentException("not 1 ms to a day");
     }
     return duration;
   }
 
-  private interface Parser<T> {
-    T parse(String value);
-  }
-
   private static <T> T parse(
-      UnaryOperator<String> values, String name, String otherwise, Parser<T> parser) {
+      UnaryOperator<String> values, String name, String otherwise, Function<String, T> parser) {
     String value = values.apply(name);
-    String given = value == null ? otherwise : value.strip().toLowerCase(Locale.ROOT);
+    String given = value == null ? otherwise : value.strip();
     try {
-      return parser.parse(given);
-    } catch (IllegalArgumentException | ArithmeticException | IndexOutOfBoundsException e) {
+      return parser.apply(given);
+    } catch (IllegalArgumentException
+        | ArithmeticException
+        | DateTimeException
+        | IndexOutOfBoundsException e) {
       throw new IllegalArgumentException(PREFIX + name + ": " + value, e);
     }
   }

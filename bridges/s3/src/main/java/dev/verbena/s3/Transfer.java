@@ -4,6 +4,7 @@ import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 import java.util.Optional;
 import org.reactivestreams.Publisher;
+import software.amazon.awssdk.http.ContentStreamProvider;
 import software.amazon.awssdk.http.SdkHttpRequest;
 import software.amazon.awssdk.http.SdkHttpResponse;
 
@@ -24,7 +25,6 @@ final class Transfer {
   private final boolean isRepeatable;
   private final S3Buffer buffer;
   private final Publisher<ByteBuffer> body;
-  private final String number = Calls.add(this);
   private int attempts;
   private Endpoint endpoint;
   private Lease lease;
@@ -66,11 +66,6 @@ final class Transfer {
     return body;
   }
 
-  /** {@return the number by which {@link Calls} has it} */
-  String number() {
-    return number;
-  }
-
   Operation operation() {
     return operation;
   }
@@ -80,16 +75,17 @@ final class Transfer {
    *
    * @param request what will be signed
    * @param length the bytes to send; negative if they are not known, or if nothing is sent
+   * @param source what a synchronous client sends; null if it sends nothing, or is another one
    * @return the memory of an attempt by RDMA; null for one by HTTP
    */
-  synchronized Lease begin(SdkHttpRequest request, long length) {
+  synchronized Lease begin(SdkHttpRequest request, long length, ContentStreamProvider source) {
     attempts++;
     if (attempts > 1) {
       if (endpoint != null) {
         endpoint.counters.count(S3Counter.REPEATED);
       }
-      if (lease != null && !lease.isKept()) {
-        if (!lease.isPrivate()) {
+      if (lease != null && !lease.is(Lease.State.KEPT)) {
+        if (!lease.is(Lease.State.PRIVATE)) {
           endpoint.fail(operation, S3Counter.FAILED, "an attempt ended without a response");
         }
         endAttempt();
@@ -107,7 +103,8 @@ final class Transfer {
     if (!fits(size, found.counters)) {
       return null;
     }
-    lease = found.take(operation, size, request.protocol(), buffer);
+    boolean isIn = buffer != null && source != null && buffer.isIn(source);
+    lease = found.take(operation, size, request.protocol(), isIn ? buffer : null);
     if (lease != null) {
       endpoint = found;
       Lease taken = lease;
@@ -159,7 +156,7 @@ final class Transfer {
 
   /** {@return the data to send again by HTTP; null if the memory does not have it} */
   synchronized Content again() {
-    return lease == null || !lease.isKept()
+    return lease == null || !lease.is(Lease.State.KEPT)
         ? null
         : new Content(this, lease, lease.length(), false);
   }
@@ -231,7 +228,7 @@ final class Transfer {
     lease = null;
     return response.toBuilder()
         .putHeader("Content-Length", Long.toString(reply.bytes()))
-        .putHeader(Calls.HEADER, number)
+        .putHeader(SegmentTransformer.HEADER, SegmentTransformer.offer(received))
         .build();
   }
 
@@ -274,11 +271,10 @@ final class Transfer {
 
   /** The call has ended; what it has received stays. */
   synchronized void end() {
-    if (lease != null && lease.isOffered()) {
+    if (lease != null && lease.is(Lease.State.OFFERED)) {
       endpoint.counters.count(S3Counter.FAILED);
     }
     giveUp();
-    Calls.remove(number);
   }
 
   /** The call has ended with an exception. */

@@ -3,7 +3,6 @@ package dev.verbena.s3;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -14,15 +13,14 @@ import dev.verbena.s3.server.Gate;
 import dev.verbena.s3.server.Operation;
 import dev.verbena.s3.server.Profile;
 import dev.verbena.values.CompletionStatus;
-import dev.verbena.verbs.Context;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,6 +30,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -39,6 +38,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import software.amazon.awssdk.core.async.AsyncRequestBody;
 import software.amazon.awssdk.core.async.AsyncResponseTransformer;
+import software.amazon.awssdk.core.exception.SdkException;
 import software.amazon.awssdk.core.sync.RequestBody;
 import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.services.s3.S3AsyncClient;
@@ -52,6 +52,7 @@ class ConnectionsTest {
   private static final byte[] DATA = Rig.random(SIZE);
 
   private Rig rig;
+  private int servers;
 
   @BeforeEach
   void open() throws Exception {
@@ -97,7 +98,8 @@ class ConnectionsTest {
   }
 
   @Test
-  void callsThatFollowOneAnotherUseOneConnection() throws Exception {
+  void eachCallHasAConnectionOfItsOwn() throws Exception {
+    int before = queuePairs();
     S3Client client = rig.client();
     put(client, "k");
     assertArrayEquals(DATA, rig.stored("k"));
@@ -114,25 +116,18 @@ class ConnectionsTest {
             .asByteArray();
     assertArrayEquals(DATA, range);
     assertNoBodies();
-    assertEquals(4, tokens().size());
-    assertEquals(1, requests(Operation.RC_CONNECT));
-    assertEquals(0, requests(Operation.RC_DISCONNECT));
-  }
-
-  @Test
-  void aConnectionIsKeptAfterAnOrdinaryError() {
-    S3Client client = rig.client();
-    put(client, "k");
     assertEquals(404, assertThrows(S3Exception.class, () -> get(client, "absent")).statusCode());
-    assertArrayEquals(DATA, get(client, "k"));
-    assertEquals(1, requests(Operation.RC_CONNECT));
+    assertEquals(5, tokens().stream().distinct().count());
+    Until.holds("the server is told", () -> requests(Operation.RC_DISCONNECT) == 5);
+    Until.holds("all are closed", () -> queuePairs() == before);
   }
 
   @Test
-  void aConnectionWithoutAnAnswerIsClosed() {
+  void aServerWithoutAnAnswerReachesNothingByItsConnection() throws Exception {
+    int before = queuePairs();
     S3Client client = rig.client();
     put(client, "k");
-    int atRest = queuePairs();
+    Until.holds("it is closed", () -> queuePairs() == before);
     Gate gate =
         rig.server
             .faults()
@@ -141,25 +136,25 @@ class ConnectionsTest {
     assertArrayEquals(DATA, get(client, "k"));
     List<String> tokens = tokens();
     assertEquals(2, tokens.size());
-    assertEquals(atRest - 1, queuePairs(), "that of the client is closed, nobody waits");
+    assertEquals(before + 1, queuePairs(), "that of the client is closed, nobody waits");
     assertNotEquals(
         CompletionStatus.SUCCESS, rig.server.lateWrite(tokens.getLast(), new byte[SIZE]));
     gate.open();
     assertEquals(rig.used().bytes(), rig.used().freeBytes());
     put(client, "another");
     assertArrayEquals(DATA, rig.stored("another"));
-    assertEquals(2, requests(Operation.RC_CONNECT), "no connection was left");
   }
 
   @Test
   void parallelCallsHaveConnectionsOfTheirOwn() throws Exception {
     int more = 4;
-    int calls = Connections.MOST_IDLE + more;
+    int calls = 16 + more;
+    int before = queuePairs();
     S3Client client = rig.client();
     for (int i = 0; i < more; i++) {
       put(client, "k"); // Each lets one more call go at the same time as others.
     }
-    int before = queuePairs();
+    Until.holds("all are closed", () -> queuePairs() == before);
     int connected;
     Gate gate = rig.server.faults().holdBeforeAnswer(calls);
     try (ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor()) {
@@ -175,32 +170,10 @@ class ConnectionsTest {
       }
     }
     assertNoBodies();
-    assertEquals(before + 2 * (calls - 1), connected, "one of each side for each call");
-    assertEquals(calls, requests(Operation.RC_CONNECT));
+    assertEquals(before + 2 * calls, connected, "one of each side for each call");
+    assertEquals(calls + more, requests(Operation.RC_CONNECT));
     assertEquals(
         calls, tokens().stream().skip(more).map(t -> t.substring(0, 35)).distinct().count());
-  }
-
-  @Test
-  void theContextClosesIdleConnections() throws Exception {
-    Map<String, Integer> before = rig.network.openObjects();
-    try (Context context = rig.device.open()) {
-      Connections connections =
-          new Connections(
-              context.allocateProtectionDomain(), rig.uri(), Duration.ofMinutes(5), _ -> {});
-      List<Access> all = new ArrayList<>();
-      for (int i = 0; i < Connections.MOST_IDLE + 2; i++) {
-        all.add(connections.get());
-      }
-      int connected = queuePairs();
-      all.forEach(access -> access.release(true));
-      // The server may have closed its side, or not yet.
-      assertTrue(queuePairs() <= connected - 2, "more than the most");
-      assertSame(all.get(Connections.MOST_IDLE - 1), connections.get(), "the last one");
-    }
-    assertEquals(before.get("context"), rig.network.openObjects().get("context"));
-    rig.server.close();
-    assertEquals(Map.of(), rig.network.openObjects());
   }
 
   /** A server that answers a connect as it is told, and takes objects by HTTP. */
@@ -208,11 +181,15 @@ class ConnectionsTest {
     private final HttpServer http;
     private final ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
     private final CountDownLatch end = new CountDownLatch(1);
+    private final CountDownLatch refused = new CountDownLatch(1);
     private final AtomicInteger connects = new AtomicInteger();
     private final Queue<String> tokens = new ConcurrentLinkedQueue<>();
     private volatile int received;
 
-    /** With status 0 there is no answer; a body with a positive number of bytes never arrives. */
+    /**
+     * With status 0 there is no answer; a body with a positive number of bytes never arrives, and
+     * one with 0 has no end.
+     */
     Hostile(int status, Map<String, String> answer, int body) throws IOException {
       http = HttpServer.create(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0), 9);
       http.setExecutor(executor);
@@ -228,9 +205,23 @@ class ConnectionsTest {
             if (status == 0 || body > 0) {
               await(end);
             }
+            if (body == 0) {
+              writeWithoutEnd(exchange.getResponseBody());
+            }
             exchange.close();
           });
       http.start();
+    }
+
+    private void writeWithoutEnd(OutputStream body) {
+      byte[] chunk = new byte[1 << 16];
+      try {
+        while (true) {
+          body.write(chunk);
+        }
+      } catch (IOException e) { // The client has closed the connection.
+        refused.countDown();
+      }
     }
 
     private static void await(CountDownLatch latch) throws IOException {
@@ -287,6 +278,8 @@ class ConnectionsTest {
 
   private S3Client client(Hostile server) {
     rig.settings.put("endpoints", server.authority());
+    // Endpoints are found by their settings, and a port is used again.
+    rig.settings.put("poolBytes", Integer.toString((1 << 30) + servers++));
     return S3Rdma.configure(S3Client.builder(), rig.settings())
         .endpointOverride(URI.create("http://" + server.authority()))
         .forcePathStyle(true)
@@ -305,7 +298,7 @@ class ConnectionsTest {
       assertEquals(1, server.connects.get(), () -> status + " " + answer);
       assertTrue(server.received >= SIZE, () -> status + " " + answer);
       assertEquals(before, queuePairs(), () -> status + " " + answer);
-      Endpoint endpoint = Endpoints.of(rig.settings()).named(server.authority());
+      Endpoint endpoint = rig.at(URI.create("http://" + server.authority()));
       assertEquals(endpoint.bytes(), endpoint.freeBytes(), () -> status + " " + answer);
       return List.copyOf(server.tokens);
     }
@@ -353,10 +346,50 @@ class ConnectionsTest {
   }
 
   @Test
+  void aBodyWithoutEndIsNotRead() throws Exception {
+    try (Hostile server = new Hostile(200, VALID, 0);
+        S3Client client = client(server)) {
+      put(client, "k");
+      Until.holds("the body is refused", () -> server.refused.getCount() == 0);
+      assertEquals(1, server.tokens.size());
+    }
+  }
+
+  @Test
+  void anInterruptEndsTheWaitForAConnection() throws Exception {
+    try (Hostile server = new Hostile(0, VALID, -1);
+        S3Client client = client(server)) {
+      FutureTask<Throwable> call =
+          new FutureTask<>(() -> assertThrows(SdkException.class, () -> put(client, "k")));
+      Thread thread = Thread.ofPlatform().start(call);
+      Until.holds("it connects", () -> server.connects.get() == 1);
+      thread.interrupt();
+      call.get();
+    }
+  }
+
+  /** The time for a call is that of the program. */
+  @Test
+  void aCallWaitsForAConnectionNoLongerThanItsTimeout() throws Exception {
+    try (Hostile server = new Hostile(0, VALID, -1);
+        S3Client client = client(server)) {
+      assertThrows(
+          SdkException.class,
+          () ->
+              client.putObject(
+                  b ->
+                      b.bucket(Rig.BUCKET)
+                          .key("k")
+                          .overrideConfiguration(o -> o.apiCallTimeout(Duration.ofMillis(200))),
+                  RequestBody.fromBytes(DATA)));
+    }
+  }
+
+  @Test
   void aBufferGoesByHttpWithoutAConnection() throws Exception {
     try (Hostile server = new Hostile(404, VALID, -1);
         S3Client client = client(server);
-        S3Buffer buffer = rig.withProperties(() -> S3Rdma.allocate(server.authority(), SIZE))) {
+        S3Buffer buffer = S3Rdma.allocate(SIZE)) {
       buffer.segment().copyFrom(MemorySegment.ofArray(DATA));
       client.putObject(
           buffer.in(PutObjectRequest.builder().bucket(Rig.BUCKET).key("k").build()), buffer.body());

@@ -163,7 +163,6 @@ class EndedCallsTest {
                 AsyncSignedRequest.builder().request(request.request()).build());
           }
         };
-    HttpSigner<AwsCredentialsIdentity> signer = RdmaSigner.of(ending);
     for (boolean isAsync : new boolean[] {false, true}) {
       transfer[0] =
           new Transfer(Operation.GET_OBJECT, Endpoints.of(rig.settings()), true, null, null);
@@ -172,8 +171,8 @@ class EndedCallsTest {
               .method(SdkHttpMethod.GET)
               .uri(rig.uri())
               .putHeader("Range", "bytes=0-999999")
-              .putHeader(Calls.HEADER, transfer[0].number())
               .build();
+      HttpSigner<AwsCredentialsIdentity> signer = new RdmaSigner(ending, transfer[0]);
       AwsCredentialsIdentity identity = AwsCredentialsIdentity.create("a", "b");
       assertThrows(
           SdkClientException.class,
@@ -215,7 +214,7 @@ class EndedCallsTest {
               isFree -> ends.addAndGet(isFree ? 1 : 10));
       lease.end();
       lease.mark();
-      assertThrows(IOException.class, () -> lease.append(ByteBuffer.wrap(DATA)));
+      assertThrows(IOException.class, () -> lease.append(MemorySegment.ofArray(DATA)));
       assertEquals(-1, memory.mismatch(arena.allocate(SIZE)));
       assertFalse(lease.offer());
       assertFalse(lease.answer());

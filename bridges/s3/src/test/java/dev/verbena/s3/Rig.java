@@ -18,6 +18,8 @@ import software.amazon.awssdk.auth.credentials.AwsBasicCredentials;
 import software.amazon.awssdk.auth.credentials.AwsCredentialsProvider;
 import software.amazon.awssdk.auth.credentials.StaticCredentialsProvider;
 import software.amazon.awssdk.awscore.client.builder.AwsClientBuilder;
+import software.amazon.awssdk.http.SdkHttpMethod;
+import software.amazon.awssdk.http.SdkHttpRequest;
 import software.amazon.awssdk.http.async.SdkAsyncHttpClient;
 import software.amazon.awssdk.http.nio.netty.NettyNioAsyncHttpClient;
 import software.amazon.awssdk.regions.Region;
@@ -76,7 +78,14 @@ final class Rig implements AutoCloseable {
   }
 
   Endpoint used() {
-    return Endpoints.of(settings()).named(endpoint());
+    return at(server.uri());
+  }
+
+  /** Returns the endpoint that the settings of this test have at an address. */
+  Endpoint at(URI uri) {
+    return Endpoints.of(settings())
+        .of(SdkHttpRequest.builder().method(SdkHttpMethod.GET).uri(uri).build())
+        .orElseThrow();
   }
 
   long counter(S3Counter counter) {

@@ -3,6 +3,7 @@ package dev.verbena.s3;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,20 +12,26 @@ import dev.verbena.VerbsException;
 import dev.verbena.s3.server.Gate;
 import dev.verbena.s3.server.Operation;
 import dev.verbena.s3.server.Profile;
+import dev.verbena.values.CompletionStatus;
 import java.io.ByteArrayInputStream;
+import java.io.SequenceInputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import software.amazon.awssdk.core.async.AsyncRequestBody;
 import software.amazon.awssdk.core.exception.SdkException;
 import software.amazon.awssdk.core.sync.RequestBody;
 import software.amazon.awssdk.http.AbortableInputStream;
+import software.amazon.awssdk.http.ContentStreamProvider;
 import software.amazon.awssdk.http.SdkHttpResponse;
 import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.model.CompletedPart;
@@ -55,10 +62,6 @@ class SegmentsTest {
     rig.close();
   }
 
-  private S3Buffer allocate(long size) {
-    return rig.withProperties(() -> S3Rdma.allocate(rig.endpoint(), size));
-  }
-
   private static byte[] bytes(MemorySegment segment) {
     return segment.toArray(ValueLayout.JAVA_BYTE);
   }
@@ -72,7 +75,7 @@ class SegmentsTest {
 
   @Test
   void aBufferIsStoredAgainAndAgain() {
-    try (S3Buffer buffer = allocate(SIZE)) {
+    try (S3Buffer buffer = S3Rdma.allocate(SIZE)) {
       for (int i = 0; i < 3; i++) {
         byte[] data = fill(buffer, i);
         client.putObject(buffer.in(PUT), buffer.body());
@@ -87,7 +90,7 @@ class SegmentsTest {
   @Test
   void aBufferIsStoredAsAPart() {
     String upload = client.createMultipartUpload(b -> b.bucket(Rig.BUCKET).key("k")).uploadId();
-    try (S3Buffer buffer = allocate(SIZE)) {
+    try (S3Buffer buffer = S3Rdma.allocate(SIZE)) {
       byte[] data = fill(buffer, 1);
       UploadPartRequest part =
           UploadPartRequest.builder()
@@ -112,12 +115,21 @@ class SegmentsTest {
   @Test
   void aBufferThatIsDeclinedIsSentByHttp() {
     rig.server.profile(Profile.DECLINES_BY_ERROR);
-    try (S3Buffer buffer = allocate(SIZE)) {
+    try (S3Buffer buffer = S3Rdma.allocate(SIZE)) {
       byte[] data = fill(buffer, 1);
       client.putObject(buffer.in(PUT), buffer.body());
       assertArrayEquals(data, rig.stored("k"));
       assertEquals(SIZE, rig.server.counters().httpReceived(Operation.PUT_OBJECT), 1000);
-      assertThrows(IllegalStateException.class, buffer::segment, "the server may still read it");
+      assertEquals(1, rig.counter(S3Counter.DISCARDED), "the server may still read it");
+      assertNotEquals(CompletionStatus.SUCCESS, rig.server.lateRead(token()));
+      assertArrayEquals(data, bytes(buffer.segment()));
+      rig.server.profile(Profile.SPEC);
+      Pause.use(() -> System.nanoTime() + Duration.ofHours(1).toNanos());
+      client.putObject(buffer.in(PUT.toBuilder().key("again").build()), buffer.body());
+      assertArrayEquals(data, rig.stored("again"));
+      assertEquals(1, rig.counter(S3Counter.PUT), "it is registered again");
+    } finally {
+      Pause.use(System::nanoTime);
     }
     assertEquals(rig.used().bytes(), rig.used().freeBytes());
   }
@@ -126,7 +138,7 @@ class SegmentsTest {
   void aBufferWhoseEndpointIsPausedIsSentByHttp() {
     rig.server.profile(Profile.DECLINES_BY_ERROR);
     client.putObject(PUT, RequestBody.fromBytes(new byte[SIZE]));
-    try (S3Buffer buffer = allocate(SIZE)) {
+    try (S3Buffer buffer = S3Rdma.allocate(SIZE)) {
       byte[] data = fill(buffer, 1);
       client.putObject(buffer.in(PUT), buffer.body());
       assertArrayEquals(data, rig.stored("k"));
@@ -137,7 +149,7 @@ class SegmentsTest {
   @Test
   void twoCallsAtATimeShareABuffer() throws Exception {
     try (ExecutorService threads = Executors.newFixedThreadPool(2);
-        S3Buffer buffer = allocate(SIZE)) {
+        S3Buffer buffer = S3Rdma.allocate(SIZE)) {
       byte[] data = fill(buffer, 1);
       Gate gate = rig.server.faults().holdBeforeTransfer(2);
       CompletableFuture<?> first =
@@ -160,11 +172,10 @@ class SegmentsTest {
 
   @Test
   void aClosedBufferIsRefused() {
-    S3Buffer buffer = allocate(SIZE);
+    S3Buffer buffer = S3Rdma.allocate(SIZE);
     MemorySegment segment = buffer.segment();
     buffer.close();
     buffer.close();
-    assertThrows(IllegalStateException.class, buffer::segment);
     assertThrows(IllegalStateException.class, () -> segment.get(ValueLayout.JAVA_BYTE, 0));
     RuntimeException refused =
         assertThrows(RuntimeException.class, () -> client.putObject(buffer.in(PUT), buffer.body()));
@@ -174,23 +185,104 @@ class SegmentsTest {
   }
 
   @Test
-  void sizesAndEndpointsAreChecked() {
-    assertThrows(IllegalArgumentException.class, () -> allocate(0));
-    assertThrows(IllegalArgumentException.class, () -> allocate(rig.settings().maxBytes() + 1));
-    assertThrows(
-        IllegalArgumentException.class,
-        () -> rig.withProperties(() -> S3Rdma.allocate("elsewhere:1", 1)));
+  void sizesArePositive() {
+    assertThrows(IllegalArgumentException.class, () -> S3Rdma.allocate(0));
+    assertThrows(IllegalArgumentException.class, () -> S3Rdma.allocate(-1));
   }
 
   @Test
-  void withoutADeviceNoBufferIsAllocated() {
-    Devices.use(List::of);
-    assertThrows(IllegalStateException.class, () -> allocate(SIZE));
+  void aBufferLargerThanTheMostGoesByHttp() {
+    rig.settings.put("maxBytes", Integer.toString(SIZE - 1));
+    try (S3Buffer buffer = S3Rdma.allocate(SIZE)) {
+      byte[] data = fill(buffer, 1);
+      rig.client().putObject(buffer.in(PUT), buffer.body());
+      assertArrayEquals(data, rig.stored("k"));
+      assertEquals(1, rig.counter(S3Counter.OVERSIZE));
+    }
+  }
+
+  @Test
+  void withoutADeviceABufferIsSentByHttp() {
     Devices.use(
         () -> {
           throw new VerbsException("ibv_get_device_list", Errno.ENOSYS, "no RDMA here");
         });
-    assertThrows(IllegalStateException.class, () -> allocate(SIZE));
+    try (S3Buffer buffer = S3Rdma.allocate(SIZE)) {
+      byte[] data = fill(buffer, 1);
+      client.putObject(buffer.in(PUT), buffer.body());
+      assertArrayEquals(data, rig.stored("k"));
+    }
+  }
+
+  /** The server answers after its access has ended, and fails. */
+  @Test
+  void aBufferIsSentByHttpAfterTheTimeout() throws Exception {
+    rig.settings.put("timeout", "0.2s");
+    client = rig.client();
+    try (ExecutorService threads = Executors.newSingleThreadExecutor();
+        S3Buffer buffer = S3Rdma.allocate(SIZE)) {
+      byte[] data = fill(buffer, 1);
+      Gate gate = rig.server.faults().holdBeforeTransfer(1);
+      CompletableFuture<?> call =
+          CompletableFuture.runAsync(
+              () -> client.putObject(buffer.in(PUT), buffer.body()), threads);
+      gate.awaitRequest();
+      Until.holds("the access ends", () -> rig.counter(S3Counter.DISCARDED) == 1);
+      gate.open();
+      call.join();
+      assertArrayEquals(data, rig.stored("k"));
+      assertEquals(SIZE, rig.server.counters().httpReceived(Operation.PUT_OBJECT), 1000);
+    }
+  }
+
+  /** No server reaches the memory by what another one was sent. */
+  @Test
+  void aBufferIsRegisteredForTheEndpointOfEachCall() throws Exception {
+    try (Rig other = new Rig(Profile.SPEC);
+        S3Buffer buffer = S3Rdma.allocate(SIZE)) {
+      byte[] data = fill(buffer, 1);
+      S3Client second = other.client();
+      Devices.use(() -> List.of(rig.device));
+      client.putObject(buffer.in(PUT), buffer.body());
+      Devices.use(() -> List.of(other.device));
+      second.putObject(buffer.in(PUT), buffer.body());
+      assertArrayEquals(data, rig.stored("k"));
+      assertArrayEquals(data, other.stored("k"));
+      assertEquals(1, rig.counter(S3Counter.PUT));
+      assertEquals(1, other.counter(S3Counter.PUT));
+      assertNotEquals(CompletionStatus.SUCCESS, rig.server.lateRead(token()));
+    }
+  }
+
+  /** What is stored does not depend on the way. */
+  @Test
+  void aBodyThatIsNotTheBufferIsStored() {
+    byte[] other = Rig.random(SIZE);
+    other[0] = 2;
+    try (S3Buffer buffer = S3Rdma.allocate(SIZE);
+        S3Buffer second = S3Rdma.allocate(SIZE)) {
+      fill(buffer, 1);
+      client.putObject(buffer.in(PUT), RequestBody.fromBytes(other));
+      assertArrayEquals(other, rig.stored("k"));
+      byte[] data = fill(second, 3);
+      client.putObject(buffer.in(PUT), second.body());
+      assertArrayEquals(data, rig.stored("k"));
+      rig.asyncClient().putObject(buffer.in(PUT), AsyncRequestBody.fromBytes(other)).join();
+      assertArrayEquals(other, rig.stored("k"));
+      ContentStreamProvider content = second.body().contentStreamProvider();
+      RequestBody longer =
+          RequestBody.fromContentProvider(
+              () -> new SequenceInputStream(content.newStream(), content.newStream()),
+              2 * SIZE,
+              "x/y");
+      client.putObject(second.in(PUT), longer);
+      assertEquals(2 * SIZE, rig.stored("k").length);
+    }
+    assertEquals(4, rig.counter(S3Counter.PUT));
+  }
+
+  private String token() {
+    return Program.tokens(rig).getLast();
   }
 
   @Test
@@ -222,6 +314,23 @@ class SegmentsTest {
       assertFalse(segment.isByRdma());
       assertArrayEquals(data, bytes(segment.segment()));
     }
+  }
+
+  /** A server must not name what another one has written. */
+  @Test
+  void theHeaderOfASegmentCannotBeGuessed() throws Exception {
+    client.putObject(PUT, RequestBody.fromBytes(Rig.random(SIZE)));
+    try (var first = client.getObject(GET);
+        var second = client.getObject(GET)) {
+      UUID one = UUID.fromString(header(first.response()));
+      UUID other = UUID.fromString(header(second.response()));
+      assertEquals(4, one.version(), "random");
+      assertNotEquals(one, other);
+    }
+  }
+
+  private static String header(GetObjectResponse response) {
+    return response.sdkHttpResponse().firstMatchingHeader(SegmentTransformer.HEADER).orElseThrow();
   }
 
   @Test

@@ -106,7 +106,7 @@ class TransfersTest {
             "x-amz-decoded-content-length",
             "x-amz-trailer",
             "x-amz-sdk-checksum-algorithm",
-            Calls.HEADER)) {
+            SegmentTransformer.HEADER)) {
       assertFalse(put.headers().containsKey(absent), absent);
     }
     assertTrue(put.headers().get("authorization").contains("x-amz-rdma-token"));

@@ -74,7 +74,8 @@ class UnsuitedCallsTest {
     assertFalse(rig.server.requests().isEmpty());
     assertEquals(List.of(), Program.tokens(rig));
     assertTrue(
-        rig.server.requests().stream().noneMatch(r -> r.headers().containsKey(Calls.HEADER)),
+        rig.server.requests().stream()
+            .noneMatch(r -> r.headers().containsKey(SegmentTransformer.HEADER)),
         "the header of the bridge is on the wire");
     assertEquals(List.of(), List.copyOf(rig.server.errors()));
   }
@@ -120,7 +121,8 @@ class UnsuitedCallsTest {
       assertTrue(bucket.startsWith("arn:"), e::toString);
     }
     for (SdkHttpRequest request : requests) {
-      assertTrue(request.firstMatchingHeader(Calls.HEADER).isEmpty(), request::toString);
+      assertTrue(
+          request.firstMatchingHeader(SegmentTransformer.HEADER).isEmpty(), request::toString);
     }
     assertTrue(bucket.startsWith("arn:") || requests.size() == 2, requests::toString);
   }
@@ -187,6 +189,7 @@ class UnsuitedCallsTest {
               b ->
                   b.signatureDuration(Duration.ofHours(1))
                       .putObjectRequest(Program.put().contentLength((long) SIZE).build()));
+      assertFalse(signed.signedHeaders().toString().contains("rdma"));
       assertFalse(put.url().toString().contains("rdma"), put.url().toString());
       assertFalse(put.signedHeaders().toString().contains("rdma"));
     }
@@ -383,6 +386,9 @@ class UnsuitedCallsTest {
     "timeout, 0",
     "timeout, soon",
     "trafficClass, 256",
+    "timeout, 1d",
+    "timeout, 86401",
+    "timeout, 0",
     "requireReply, perhaps",
     "https, 1",
   })

@@ -8,8 +8,9 @@ import java.util.function.Predicate;
 
 /** The faults of a server. All methods may be called while it serves requests. */
 public final class Faults {
-  /** All requests with a token. */
-  public static final Predicate<S3Request> WITH_TOKEN = request -> request.token().isPresent();
+  /** All requests for objects with a token. */
+  public static final Predicate<S3Request> WITH_TOKEN =
+      request -> request.token().isPresent() && request.operation() != Operation.RC_CONNECT;
 
   private final List<Rule> rules = new CopyOnWriteArrayList<>();
   private final List<Gate> gates = new CopyOnWriteArrayList<>();
