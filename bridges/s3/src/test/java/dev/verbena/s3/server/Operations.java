@@ -14,11 +14,13 @@ final class Operations {
   private final Store store;
   private final Optional<Rdma> rdma;
   volatile Profile profile;
+  volatile Optional<Mover> mover;
   volatile boolean isRdmaEnabled = true;
 
   Operations(Store store, Optional<Rdma> rdma, Profile profile) {
     this.store = store;
     this.rdma = rdma;
+    mover = rdma.map(Mover.class::cast);
     this.profile = profile;
   }
 
@@ -38,20 +40,20 @@ final class Operations {
       case LIST_OBJECTS_V2 -> store.list(request);
       case CREATE_BUCKET -> store.createBucket(request);
       case HEAD_BUCKET -> store.headBucket(request);
-      case RC_CONNECT -> rdma().connections.connect(request);
-      case RC_DISCONNECT -> rdma().connections.disconnect(request);
+      case RC_CONNECT -> available(rdma).connections.connect(request);
+      case RC_DISCONNECT -> available(rdma).connections.disconnect(request);
       case OTHER -> throw S3Exception.notImplemented(request.method() + " " + request.uri());
     };
   }
 
-  private Rdma rdma() {
-    return rdma.orElseThrow(() -> S3Exception.notImplemented("the server has no RDMA device"));
+  private static <T> T available(Optional<T> part) {
+    return part.orElseThrow(() -> S3Exception.notImplemented("the server has no RDMA device"));
   }
 
   private Treatment treatment(S3Request request) {
     return request.token().isEmpty()
         ? Treatment.IGNORE
-        : profile.treatment(request.operation(), isRdmaEnabled && rdma.isPresent());
+        : profile.treatment(request.operation(), isRdmaEnabled && mover.isPresent());
   }
 
   // PUT
@@ -89,7 +91,7 @@ final class Operations {
         && Payload.moved(request, new byte[0]).checksums().isEmpty()) {
       throw Profile.declined(501);
     }
-    return Payload.moved(request, rdma().read(token));
+    return Payload.moved(request, available(mover).read(token));
   }
 
   private static void requireUnframed(S3Request request) {
@@ -143,7 +145,7 @@ final class Operations {
     Token token = token(request);
     byte[] moved = Arrays.copyOf(data, profile.fit(data.length, token));
     if (!plan.has(Fault.NO_WRITE)) {
-      rdma().write(token, written(moved, plan));
+      available(mover).write(token, written(moved, plan));
     }
     plan.failAfterTransfer();
     addReply(request, moved.length, reply, plan);

@@ -16,7 +16,7 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 
 /** Moves data from and to the memory of clients: by DC initiators, or by their connections. */
-final class Rdma implements AutoCloseable {
+final class Rdma implements Mover, AutoCloseable {
   /** How many initiators each family of addresses has. */
   private static final int INITIATORS = 4;
 
@@ -66,8 +66,8 @@ final class Rdma implements AutoCloseable {
     return made;
   }
 
-  /** {@return the data of a PUT} */
-  byte[] read(Token token) {
+  @Override
+  public byte[] read(Token token) {
     byte[] data = new byte[Math.toIntExact(token.size())];
     require(move(false, token, data), token);
     return data;
@@ -77,7 +77,8 @@ final class Rdma implements AutoCloseable {
    * Writes the data of a GET, then reads its last byte: the data is in the memory of the client
    * when the READ ends. A region may allow writes only.
    */
-  void write(Token token, byte[] data) {
+  @Override
+  public void write(Token token, byte[] data) {
     require(move(true, token, data), token);
     if (data.length > 0 && token.isDc()) {
       Token last = token.at(token.address() + data.length - 1, 1);

@@ -124,6 +124,20 @@ public final class S3Server implements AutoCloseable {
   }
 
   /**
+   * Sets what moves data. Connections are those of the device at all times.
+   *
+   * @param mover at first, the server's device
+   */
+  public void mover(Mover mover) {
+    operations.mover = Optional.of(mover);
+  }
+
+  /** {@return what moves data} */
+  public Mover mover() {
+    return operations.mover.orElseThrow();
+  }
+
+  /**
    * Sets whether RDMA is on, as a setting of the server.
    *
    * @param isEnabled true at first

@@ -1,0 +1,111 @@
+package dev.verbena.s3;
+
+import dev.verbena.address.GidEntry;
+import dev.verbena.address.QueuePairAddress;
+import dev.verbena.s3.peer.ForeignClient;
+import dev.verbena.s3.peer.S3RdmaServer;
+import dev.verbena.s3.server.Operation;
+import dev.verbena.s3.server.Profile;
+import dev.verbena.s3.server.S3Server;
+import dev.verbena.values.CompletionStatus;
+import dev.verbena.verbs.Context;
+import dev.verbena.verbs.Device;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/** Checks the bridge with the implementation of another project: {@code bridges/s3/peers}. */
+final class Peers {
+  private static final int SIZE = 1 << 20;
+
+  private final Device device = Device.list().get(0);
+  private final Device other = Device.list().get(1);
+
+  private Peers() {}
+
+  /** Takes the name of a peer, and its file. Exits with status 0 if all checks pass. */
+  public static void main(String[] arguments) throws IOException {
+    Peers peers = new Peers();
+    Path library = Path.of(arguments[1]);
+    String device = peers.device.name();
+    for (boolean isIpv4 : new boolean[] {true, false}) {
+      String name = arguments[0] + (isIpv4 ? ", IPv4" : ", IPv6");
+      int gid = gid(peers.device, isIpv4);
+      switch (arguments[0]) {
+        case "s3rdma" -> {
+          String server = peers.other.name();
+          peers.server(name, gid, new S3RdmaServer(library, server, gid(peers.other, isIpv4)));
+          peers.client(name, ForeignClient.s3rdma(library, device, gid, SIZE));
+        }
+        case "versity" -> peers.client(name, ForeignClient.versity(library, device, gid, SIZE));
+        default -> throw new IllegalArgumentException("no such peer: " + arguments[0]);
+      }
+    }
+    System.exit(0); // Threads of a library may still run.
+  }
+
+  /** Prints that a check passed, or throws. */
+  static void check(String what, boolean isTrue) {
+    if (!isTrue) {
+      throw new AssertionError("FAILED: " + what);
+    }
+    System.out.println("passed: " + what);
+  }
+
+  /** Another server below the HTTP of the test server, and the bridge as the client. */
+  private void server(String name, int gid, S3RdmaServer mover) throws IOException {
+    try (S3Server server = testServer()) {
+      server.mover(mover);
+      PeerProgram.run(
+          name, server.uri().getAuthority(), Map.of("device", device.name() + ":" + gid));
+      check(
+          name + ": nothing was in HTTP bodies",
+          Stream.of(Operation.PUT_OBJECT, Operation.UPLOAD_PART, Operation.GET_OBJECT)
+              .mapToLong(o -> server.counters().httpReceived(o) + server.counters().httpSent(o))
+              .allMatch(bytes -> bytes == 0));
+    }
+  }
+
+  /** Another client, and the test server. */
+  private void client(String name, ForeignClient client) throws IOException {
+    try (S3Server server = testServer()) {
+      dev.verbena.s3.server.Token token = dev.verbena.s3.server.Token.parse(client.token());
+      QueuePairAddress target = QueuePairAddress.of(token.target(), token.gid());
+      check(
+          name + ": the client's token is as the bridge makes it",
+          Token.of(target, client.memory().address(), SIZE, token.rkey()).equals(client.token()));
+      byte[] data = Rig.random(SIZE);
+      server.mover().write(token, data);
+      check(name + ": the client has what the server wrote", isIn(client.memory(), data));
+      client.memory().asByteBuffer().put(Rig.random(SIZE + 1), 0, SIZE);
+      data = server.mover().read(token);
+      check(name + ": the server read what the client has", isIn(client.memory(), data));
+      client.deregister().run();
+      check(
+          name + ": an access after the client deregistered fails",
+          server.lateWrite(client.token(), data) == CompletionStatus.REM_ACCESS_ERR);
+    }
+  }
+
+  private static boolean isIn(MemorySegment memory, byte[] data) {
+    return memory.mismatch(MemorySegment.ofArray(data)) < 0;
+  }
+
+  private S3Server testServer() throws IOException {
+    return S3Server.start(InetAddress.getLoopbackAddress(), other, Profile.SPEC);
+  }
+
+  private static int gid(Device device, boolean isIpv4) {
+    try (Context context = device.open()) {
+      return context.gidTable().stream()
+          .filter(entry -> !entry.gid().isLinkLocal())
+          .filter(entry -> entry.gid().isIpv4Mapped() == isIpv4)
+          .mapToInt(GidEntry::index)
+          .findFirst()
+          .orElseThrow();
+    }
+  }
+}
