@@ -36,7 +36,7 @@ class ProfilesTest {
   record Case(Profile profile, boolean isEnabled, boolean isAsync) {
     boolean moves(Operation operation) {
       return switch (profile) {
-        case SPEC, AISTOR, CEPH, NOOBAA -> isEnabled;
+        case SPEC, AISTOR, CEPH, NOOBAA, ELBENCHO -> isEnabled;
         case VERSITY -> isEnabled && operation != Operation.UPLOAD_PART;
         default -> false;
       };

@@ -18,7 +18,7 @@ class ReplyWithoutLengthTest {
     "500, Content-Length, 1000, DECLINED",
     "206, Content-Length, 0, MOVED",
     "206, Content-Length, 1000, CONTRADICTION",
-    "206, Transfer-Encoding, chunked, CONTRADICTION",
+    "206, Transfer-Encoding, chunked, MOVED",
     "none, Content-Length, 1000, ORDINARY",
     "none, Content-Length, 0, CONTRADICTION",
     "none, Transfer-Encoding, chunked, CONTRADICTION",

@@ -19,6 +19,8 @@ public enum Profile {
   NOOBAA(MOVE, MOVE, MOVE, NOT_IMPLEMENTED),
   /** versitygw: no parts; the reply header is 200 for ranges, too. */
   VERSITY(MOVE, NOT_IMPLEMENTED, MOVE, IGNORE),
+  /** The test server of elbencho: status 200 for ranges, and a body that is empty and chunked. */
+  ELBENCHO(MOVE, MOVE, MOVE, DECLINE_BY_ERROR),
   /** RustFS: refuses GET with a token, and stores the empty body of PUT. */
   RUSTFS(IGNORE, IGNORE, INVALID, IGNORE),
   /** Knows no tokens. */
@@ -110,7 +112,7 @@ public enum Profile {
     if (length <= token.size()) {
       return length;
     }
-    if (this == NOOBAA) {
+    if (this == NOOBAA || this == ELBENCHO) {
       return (int) token.size();
     }
     String message = length + " bytes are more than the " + token.size() + " of the token";
@@ -130,6 +132,10 @@ public enum Profile {
     reply.with(REPLY, isAlways200 ? "200" : String.valueOf(reply.status));
     if (isGet || this != SPEC) {
       reply.with(BYTES, String.valueOf(bytes));
+    }
+    if (this == ELBENCHO && isGet) {
+      reply.status = 200;
+      reply.isChunked = true;
     }
   }
 }

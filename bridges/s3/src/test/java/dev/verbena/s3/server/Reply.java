@@ -9,12 +9,15 @@ import java.util.Map;
 final class Reply {
   private static final byte[] EMPTY = {};
 
-  final int status;
+  int status;
   final Map<String, String> headers = new LinkedHashMap<>();
   byte[] body = EMPTY;
 
   /** What Content-Length says if there is no body: of HEAD. */
   long length;
+
+  /** Whether a body is chunked, also if it is empty. */
+  boolean isChunked;
 
   Reply(int status) {
     this.status = status;

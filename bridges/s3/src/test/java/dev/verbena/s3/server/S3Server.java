@@ -219,7 +219,8 @@ public final class S3Server implements AutoCloseable {
     if (isHead) {
       exchange.getResponseHeaders().set("content-length", String.valueOf(reply.length));
     }
-    boolean hasBody = !isHead && reply.status != 304 && reply.body.length > 0;
+    boolean hasBody = !isHead && reply.status != 304 && (reply.body.length > 0 || reply.isChunked);
+    // A length of 0 is that of a chunked body.
     exchange.sendResponseHeaders(reply.status, hasBody ? reply.body.length : -1);
     if (hasBody) {
       counters.answer(request.operation(), reply.body.length);
