@@ -5,12 +5,15 @@ import static dev.verbena.s3.Peers.check;
 import java.net.URI;
 import java.util.Arrays;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import software.amazon.awssdk.core.checksums.RequestChecksumCalculation;
 import software.amazon.awssdk.core.sync.RequestBody;
 import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.services.s3.S3Client;
+import software.amazon.awssdk.services.s3.S3ClientBuilder;
 import software.amazon.awssdk.services.s3.model.CompletedPart;
 
 /** A program that knows nothing of RDMA, and checks what it stored and read at an endpoint. */
@@ -20,32 +23,68 @@ final class PeerProgram {
 
   private final String name;
   private final S3Client client;
-  private final Map<S3Counter, Long> expected = new EnumMap<>(S3Counter.class);
+  private final Map<S3Counter, Long> byRdma = new EnumMap<>(S3Counter.class);
 
   private PeerProgram(String name, S3Client client) {
     this.name = name;
     this.client = client;
   }
 
-  /** Stores and reads objects and parts, and checks that nothing went by HTTP or was repeated. */
-  static void run(String name, String endpoint, Map<String, String> settings) {
+  /** Checks that all objects, ranges and parts are equal, and what became of the calls. */
+  static void checkRdma(String name, String endpoint, Map<String, String> settings) {
+    try (S3Client client = client(S3Client.builder(), endpoint, settings)) {
+      Map<S3Counter, Long> expected = new PeerProgram(name, client).run();
+      Map<S3Counter, Long> found = counters(endpoint);
+      check(name + ": by RDMA " + expected + ", in all " + found, found.equals(expected));
+    }
+  }
+
+  /** The same at a server that declines. */
+  static void checkDeclines(
+      String name, String endpoint, Map<String, String> settings, S3Counter declined) {
+    S3ClientBuilder withoutChunks = // Which the server would store as a part of the data.
+        S3Client.builder()
+            .requestChecksumCalculation(RequestChecksumCalculation.WHEN_REQUIRED)
+            .serviceConfiguration(s -> s.chunkedEncodingEnabled(false));
+    try (S3Client client = client(withoutChunks, endpoint, settings)) {
+      new PeerProgram(name, client).run();
+      Map<S3Counter, Long> found = counters(endpoint);
+      check(
+          name + ": declined, then by HTTP, " + found,
+          found.containsKey(declined)
+              && EnumSet.of(declined, S3Counter.PAUSED, S3Counter.REPEATED, S3Counter.DISCARDED)
+                  .containsAll(found.keySet()));
+    }
+  }
+
+  private static S3Client client(
+      S3ClientBuilder builder, String endpoint, Map<String, String> settings) {
     settings.forEach((key, value) -> System.setProperty(Settings.PREFIX + key, value));
     System.setProperty(Settings.PREFIX + "endpoints", endpoint);
-    try (S3Client client =
-        S3Client.builder()
-            .endpointOverride(URI.create("http://" + endpoint))
-            .forcePathStyle(true)
-            .region(Region.US_EAST_1)
-            .credentialsProvider(Rig.credentials())
-            .build()) {
-      PeerProgram program = new PeerProgram(name, client);
-      client.createBucket(b -> b.bucket(Rig.BUCKET));
-      for (int size : SIZES) {
-        program.object(Rig.random(size));
-      }
-      program.parts(PARTS.stream().map(Rig::random).toList());
-      program.checkCounters(S3Rdma.counters().get(endpoint));
+    return builder
+        .endpointOverride(URI.create("http://" + endpoint))
+        .forcePathStyle(true)
+        .region(Region.US_EAST_1)
+        .credentialsProvider(Rig.credentials())
+        .build();
+  }
+
+  /** Returns what became of the calls to an endpoint, without zeros and registrations. */
+  private static Map<S3Counter, Long> counters(String endpoint) {
+    Map<S3Counter, Long> counters = new EnumMap<>(S3Rdma.counters().get(endpoint));
+    counters.remove(S3Counter.REGISTRATIONS);
+    counters.values().removeIf(count -> count == 0);
+    return counters;
+  }
+
+  /** Stores, reads and compares. Returns the counters if all calls go by RDMA. */
+  private Map<S3Counter, Long> run() {
+    client.createBucket(b -> b.bucket(Rig.BUCKET));
+    for (int size : SIZES) {
+      object(Rig.random(size));
     }
+    parts(PARTS.stream().map(Rig::random).toList());
+    return byRdma;
   }
 
   private void object(byte[] data) {
@@ -105,14 +144,7 @@ final class PeerProgram {
   }
 
   private void count(S3Counter calls, S3Counter bytes, int size) {
-    expected.merge(calls, 1L, Long::sum);
-    expected.merge(bytes, (long) size, Long::sum);
-  }
-
-  private void checkCounters(Map<S3Counter, Long> counted) {
-    Map<S3Counter, Long> found = new EnumMap<>(counted);
-    found.remove(S3Counter.REGISTRATIONS);
-    found.values().removeIf(count -> count == 0);
-    check(name + ": by RDMA " + expected + ", in all " + found, found.equals(expected));
+    byRdma.merge(calls, 1L, Long::sum);
+    byRdma.merge(bytes, (long) size, Long::sum);
   }
 }

@@ -2,6 +2,7 @@ package dev.verbena.s3;
 
 import dev.verbena.address.GidEntry;
 import dev.verbena.address.QueuePairAddress;
+import dev.verbena.s3.peer.ElbenchoServer;
 import dev.verbena.s3.peer.ForeignClient;
 import dev.verbena.s3.peer.S3RdmaServer;
 import dev.verbena.s3.server.Operation;
@@ -21,30 +22,71 @@ import java.util.stream.Stream;
 final class Peers {
   private static final int SIZE = 1 << 20;
 
-  private final Device device = Device.list().get(0);
-  private final Device other = Device.list().get(1);
+  private enum Family {
+    IPV4,
+    IPV6
+  }
 
-  private Peers() {}
+  private final Device device = Device.named(System.getenv("VERBENA_DEVICE_A"));
+  private final Device other = Device.named(System.getenv("VERBENA_DEVICE_B"));
+  private final Path file;
+
+  private Peers(Path file) {
+    this.file = file;
+  }
 
   /** Takes the name of a peer, and its file. Exits with status 0 if all checks pass. */
   public static void main(String[] arguments) throws IOException {
-    Peers peers = new Peers();
-    Path library = Path.of(arguments[1]);
-    String device = peers.device.name();
-    for (boolean isIpv4 : new boolean[] {true, false}) {
-      String name = arguments[0] + (isIpv4 ? ", IPv4" : ", IPv6");
-      int gid = gid(peers.device, isIpv4);
-      switch (arguments[0]) {
-        case "s3rdma" -> {
-          String server = peers.other.name();
-          peers.server(name, gid, new S3RdmaServer(library, server, gid(peers.other, isIpv4)));
-          peers.client(name, ForeignClient.s3rdma(library, device, gid, SIZE));
-        }
-        case "versity" -> peers.client(name, ForeignClient.versity(library, device, gid, SIZE));
-        default -> throw new IllegalArgumentException("no such peer: " + arguments[0]);
-      }
+    Peers peers = new Peers(Path.of(arguments[1]));
+    switch (arguments[0]) {
+      case "s3rdma" -> peers.s3rdma();
+      case "versity" -> peers.versity();
+      case "elbencho" -> peers.elbencho();
+      case "elbencho-declines" -> peers.elbenchoDeclines();
+      default -> throw new IllegalArgumentException("no such peer: " + arguments[0]);
     }
     System.exit(0); // Threads of a library may still run.
+  }
+
+  private void s3rdma() throws IOException {
+    for (Family family : Family.values()) {
+      int gid = gid(device, family);
+      server("s3rdma, " + family, gid, new S3RdmaServer(file, other.name(), gid(other, family)));
+      client("s3rdma, " + family, ForeignClient.s3rdma(file, device.name(), gid, SIZE));
+    }
+  }
+
+  private void versity() throws IOException {
+    for (Family family : Family.values()) {
+      int gid = gid(device, family);
+      client("versity, " + family, ForeignClient.versity(file, device.name(), gid, SIZE));
+    }
+  }
+
+  /** The server has an address of IPv4 only. Its chunks are smaller than the objects. */
+  private void elbencho() throws IOException {
+    Map<String, String> settings = settings(gid(device, Family.IPV4), true);
+    String address = System.getenv("VERBENA_ADDRESS_B");
+    try (ElbenchoServer server =
+        new ElbenchoServer(file, "--no-cuobj", "--rdma-addr", address, "--bufsize", "1048576")) {
+      PeerProgram.checkRdma("elbencho", server.endpoint(), settings);
+    }
+    try (ElbenchoServer server = new ElbenchoServer(file, "--no-rdma")) {
+      PeerProgram.checkDeclines(
+          "elbencho without RDMA", server.endpoint(), settings, S3Counter.DECLINED_BY_DEVICE);
+    }
+  }
+
+  private void elbenchoDeclines() throws IOException {
+    Map<String, String> settings = settings(gid(device, Family.IPV4), false);
+    try (ElbenchoServer server = new ElbenchoServer(file, "--no-rdma")) {
+      PeerProgram.checkDeclines(
+          "elbencho without RDMA", server.endpoint(), settings, S3Counter.DECLINED_BY_SERVER);
+    }
+  }
+
+  private Map<String, String> settings(int gid, boolean isConnected) {
+    return Map.of("device", device.name() + ":" + gid, "connected", String.valueOf(isConnected));
   }
 
   /** Prints that a check passed, or throws. */
@@ -59,8 +101,7 @@ final class Peers {
   private void server(String name, int gid, S3RdmaServer mover) throws IOException {
     try (S3Server server = testServer()) {
       server.mover(mover);
-      PeerProgram.run(
-          name, server.uri().getAuthority(), Map.of("device", device.name() + ":" + gid));
+      PeerProgram.checkRdma(name, server.uri().getAuthority(), settings(gid, false));
       check(
           name + ": nothing was in HTTP bodies",
           Stream.of(Operation.PUT_OBJECT, Operation.UPLOAD_PART, Operation.GET_OBJECT)
@@ -98,11 +139,11 @@ final class Peers {
     return S3Server.start(InetAddress.getLoopbackAddress(), other, Profile.SPEC);
   }
 
-  private static int gid(Device device, boolean isIpv4) {
+  private static int gid(Device device, Family family) {
     try (Context context = device.open()) {
       return context.gidTable().stream()
           .filter(entry -> !entry.gid().isLinkLocal())
-          .filter(entry -> entry.gid().isIpv4Mapped() == isIpv4)
+          .filter(entry -> entry.gid().isIpv4Mapped() == (family == Family.IPV4))
           .mapToInt(GidEntry::index)
           .findFirst()
           .orElseThrow();
