@@ -147,7 +147,8 @@ public class S3Objects {
               call("S3Rdma", "toSegment");
       MemorySegment memory = Arena.global().allocate(SIZE);
       if (isRdma) {
-        buffer = (AutoCloseable) call("S3Rdma", "allocate", (long) SIZE);
+        Method allocate = type("S3Rdma").getMethod("allocate", long.class);
+        buffer = (AutoCloseable) allocate.invoke(null, (long) SIZE);
         memory = (MemorySegment) on(buffer, "segment");
         putBuffer = (PutObjectRequest) on(buffer, "in", PUT);
         bufferBody = (RequestBody) on(buffer, "body");

@@ -93,8 +93,9 @@ final class Buffers {
       bytes += size; // Others go on while this thread registers.
     }
     try {
+      MemoryRegion region = register(size, direction);
       counters.count(S3Counter.REGISTRATIONS);
-      return register(size, direction);
+      return region;
     } catch (Throwable t) {
       synchronized (this) {
         bytes -= size;
@@ -131,8 +132,9 @@ final class Buffers {
 
   /** Registers memory of the program, for reads; it is not one of the buffers. */
   MemoryRegion register(MemorySegment memory) {
+    MemoryRegion region = domain.registerMemory(memory, Direction.PUT.access);
     counters.count(S3Counter.REGISTRATIONS);
-    return domain.registerMemory(memory, Direction.PUT.access);
+    return region;
   }
 
   /**

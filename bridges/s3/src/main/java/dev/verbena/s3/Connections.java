@@ -85,7 +85,7 @@ final class Connections implements Supplier<Access> {
           HTTP.send(request, HttpResponse.BodyHandlers.ofInputStream());
       answer.body().close();
       if (answer.statusCode() != 200) {
-        throw new IllegalStateException("no connection: " + answer);
+        throw new IllegalStateException("unexpected answer: " + answer);
       }
       return answer;
     } catch (IOException e) {
@@ -139,14 +139,14 @@ final class Connections implements Supplier<Access> {
       } catch (RuntimeException e) { // The memory may be deregistered in any case.
         Log.LOGGER.log(Level.WARNING, "a connection stays open: " + queuePair, e);
       }
-      Thread.startVirtualThread(this::disconnect); // Nobody waits for the server.
+      Thread.startVirtualThread(this::disconnect); // No call waits for this.
     }
 
     private void disconnect() {
       try {
         all.post("disconnect", SESSION, session);
       } catch (RuntimeException e) { // It ends idle connections some time.
-        Log.LOGGER.log(Level.DEBUG, "a server was not told the end of a connection", e);
+        Log.LOGGER.log(Level.DEBUG, "a connection was not ended at the server", e);
       }
     }
   }

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
 
 /** An S3 endpoint with the rails by which it reaches this process, and what it has declined. */
 final class Endpoint {
@@ -22,6 +23,7 @@ final class Endpoint {
   private final Window window = new Window();
   private final AtomicInteger next = new AtomicInteger();
   private final Map<String, Pause> absent = new HashMap<>(); // By the names of devices.
+  private final ReentrantLock opening = new ReentrantLock();
   private volatile Map<String, Rail> rails = Map.of();
   private volatile boolean hasRead;
 
@@ -126,7 +128,7 @@ final class Endpoint {
     }
     List<Rail> usable = rails.values().stream().filter(Rail::isUsable).toList();
     if (usable.isEmpty()) {
-      throw new IllegalStateException("no device with an active port: " + settings.devices());
+      throw new IllegalStateException("no port of " + rails.values() + " is active");
     }
     return usable;
   }
@@ -136,7 +138,21 @@ final class Endpoint {
     return (rail == null || rail.isLost()) && !absent.get(device).isActive();
   }
 
-  private synchronized void open(String protocol) {
+  /** Calls that have another device do not wait until one is open. */
+  private void open(String protocol) {
+    if (rails.values().stream().noneMatch(Rail::isUsable)) {
+      opening.lock();
+    } else if (!opening.tryLock()) {
+      return;
+    }
+    try {
+      openAbsent(protocol);
+    } finally {
+      opening.unlock();
+    }
+  }
+
+  private void openAbsent(String protocol) {
     Map<String, Rail> open = new HashMap<>(rails);
     for (String device : settings.devices()) {
       if (isToBeOpened(device)) {

@@ -124,7 +124,9 @@ final class Lease {
 
   /** Returns whether each page of so many bytes, and the end of the memory, was written to. */
   synchronized boolean isWritten(long bytes) {
-    return marks(bytes).noneMatch(at -> data.asSlice(at, mark.byteSize()).mismatch(mark) < 0);
+    long size = mark.byteSize();
+    return marks(bytes)
+        .noneMatch(at -> MemorySegment.mismatch(data, at, at + size, mark, 0, size) < 0);
   }
 
   /** The token will be sent. Returns false if it has ended, so that others may use the memory. */
@@ -137,7 +139,11 @@ final class Lease {
     CompletableFuture<?> _ =
         answer
             .orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS)
-            .exceptionallyAsync(this::expire);
+            .exceptionallyAsync(
+                _ -> {
+                  expire();
+                  return null;
+                });
     return true;
   }
 
@@ -198,11 +204,10 @@ final class Lease {
   }
 
   /** Deregisters the memory if there is no response: cancelled calls end without notice. */
-  private synchronized Void expire(Throwable timeout) {
+  private synchronized void expire() {
     if (state == State.OFFERED) {
       end();
     }
-    return null;
   }
 
   /**

@@ -26,7 +26,7 @@ import java.util.function.Supplier;
 /**
  * An RDMA device by which the server of an endpoint reaches memory of this process: a protection
  * domain of its own with a DC target and buffers, so that no server reaches the memory for another
- * one. It is closed when the device is lost and the last buffer is given back.
+ * one. It is closed when the device is lost and the last of its buffers is given back.
  */
 final class Rail {
   private static final int HOP_LIMIT = 64;
@@ -52,8 +52,10 @@ final class Rail {
         settings.connected()
             ? new Connections(domain, remote.uri(), timeout, setting)
             : target(domain, settings.dcKey(), setting);
-    AsyncEvents.of(context).listen(this::onEvent); // Until the context is closed.
-    down = context.port(port).attributes().state() != PortState.ACTIVE;
+    synchronized (this) { // Events change what was read.
+      AsyncEvents.of(context).listen(this::onEvent); // Until the context is closed.
+      down = context.port(port).attributes().state() != PortState.ACTIVE;
+    }
   }
 
   /** Where on a device; a negative index if the GID is to be chosen. */
@@ -137,7 +139,7 @@ final class Rail {
     return () -> access;
   }
 
-  private void onEvent(AsyncEvent event) {
+  private synchronized void onEvent(AsyncEvent event) {
     switch (event.type()) {
       case PORT_ERR, PORT_ACTIVE -> {
         if (event instanceof AsyncEvent.OfPort changed && changed.port() == port) {

@@ -3,9 +3,11 @@ package dev.verbena.s3;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.reactivestreams.Publisher;
 import software.amazon.awssdk.core.SdkClient;
 import software.amazon.awssdk.core.SdkRequest;
@@ -45,6 +47,28 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
 
   private static final int SHORT_BUFFERS = 8;
 
+  private static final Set<String> BODY_HOOKS =
+      Set.of(
+          "modifyHttpContent",
+          "modifyAsyncHttpContent",
+          "modifyHttpResponseContent",
+          "modifyAsyncHttpResponseContent");
+
+  /**
+   * Interceptors of the program that change bodies, which the bridge takes before or after them.
+   */
+  private static final ClassValue<Boolean> CHANGES_BODIES =
+      new ClassValue<>() {
+        @Override
+        protected Boolean computeValue(Class<?> type) {
+          return !type.getName().startsWith("software.amazon.awssdk.")
+              && type != RdmaInterceptor.class
+              && Arrays.stream(type.getMethods())
+                  .filter(method -> BODY_HOOKS.contains(method.getName()))
+                  .anyMatch(method -> method.getDeclaringClass() != ExecutionInterceptor.class);
+        }
+      };
+
   private final Endpoints endpoints;
 
   /** Reads the settings; called by the SDK. */
@@ -75,7 +99,7 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
           new Transfer(
               operation,
               endpoints,
-              isRepeatable(context.request(), attributes),
+              suits(context.request(), attributes),
               attributes.getAttribute(S3Buffer.ATTRIBUTE),
               context.asyncRequestBody().orElse(null));
       attributes.putAttribute(TRANSFER, transfer).putAttribute(OWNER, this);
@@ -110,9 +134,9 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
     }
   }
 
-  /** A declined call is repeated by the client. */
+  /** A declined call must be repeated by the client, with the body that the signer gets. */
   @SuppressWarnings("deprecation") // Policies are, but programs have them.
-  private static boolean isRepeatable(SdkRequest request, ExecutionAttributes attributes) {
+  private boolean suits(SdkRequest request, ExecutionAttributes attributes) {
     SdkClient client = attributes.getAttribute(SdkInternalExecutionAttribute.SDK_CLIENT);
     Optional<ClientOverrideConfiguration> configuration =
         switch (client) {
@@ -129,7 +153,12 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
                 .isPresent();
     boolean hasPlugins = // They may switch it off.
         request.overrideConfiguration().filter(c -> !c.plugins().isEmpty()).isPresent();
-    return !isOff && !hasPlugins;
+    boolean changesBodies =
+        !endpoints.settings().interceptors()
+            && configuration.stream()
+                .flatMap(c -> c.executionInterceptors().stream())
+                .anyMatch(interceptor -> CHANGES_BODIES.get(interceptor.getClass()));
+    return !isOff && !hasPlugins && !changesBodies;
   }
 
   private Transfer own(ExecutionAttributes attributes) {

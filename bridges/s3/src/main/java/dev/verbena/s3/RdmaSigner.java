@@ -78,7 +78,9 @@ final class RdmaSigner implements HttpSigner<AwsCredentialsIdentity> {
       return signPlain(request);
     }
     CompletableFuture<Boolean> filled = new CompletableFuture<>();
-    Publisher<ByteBuffer> content = transfer.body();
+    boolean isEncoded = // By versions before 2.46: for HTTP, after the interceptors.
+        request.request().firstMatchingHeader(Attempt.DECODED_LENGTH).isPresent();
+    Publisher<ByteBuffer> content = isEncoded ? transfer.body() : request.payload().orElse(null);
     if (attempt.wantsContent() && content != null) {
       content.subscribe(new Filler(attempt, filled));
     } else {

@@ -24,7 +24,8 @@ import software.amazon.awssdk.services.s3.model.UploadPartRequest;
  *
  * <p>The content must not change during a call. Calls may follow one another; of calls at the same
  * time one goes without a copy. The first call registers the memory, and so does the first one
- * after a call that failed, since its server may still access what was registered.
+ * after a call that failed, since its server may still access what was registered, and the first
+ * one to another endpoint or by another device.
  */
 public final class S3Buffer implements AutoCloseable {
   static final ExecutionAttribute<S3Buffer> ATTRIBUTE =
@@ -38,6 +39,7 @@ public final class S3Buffer implements AutoCloseable {
   private Rail rail;
   private MemoryRegion region;
   private boolean isLent;
+  private boolean isReachable;
 
   S3Buffer(long size) {
     segment = arena.allocate(size, ALIGNMENT);
@@ -53,7 +55,8 @@ public final class S3Buffer implements AutoCloseable {
   }
 
   /**
-   * Returns a request whose body is the buffer: {@link #body}.
+   * Returns a request whose body is the buffer: {@link #body} itself, not a body that is made of
+   * it.
    *
    * @param request a request
    * @return the request with a reference to the buffer
@@ -65,7 +68,8 @@ public final class S3Buffer implements AutoCloseable {
   }
 
   /**
-   * Returns a request whose body is the buffer: {@link #body}.
+   * Returns a request whose body is the buffer: {@link #body} itself, not a body that is made of
+   * it.
    *
    * @param request a request
    * @return the request with a reference to the buffer
@@ -123,12 +127,17 @@ public final class S3Buffer implements AutoCloseable {
    * @throws RuntimeException if the memory cannot be registered
    */
   synchronized Lease lend(Rail user, long length, Window.Place place) {
-    if (isLent || length != segment.byteSize() || !arena.scope().isAlive()) {
+    if (isLent || isReachable || length != segment.byteSize() || !arena.scope().isAlive()) {
       return null;
     }
     if (rail != user) {
-      deregister();
-      region = user.buffers().register(segment);
+      try {
+        deregister();
+        region = user.buffers().register(segment);
+      } catch (RuntimeException e) { // The content is copied.
+        Log.once(Level.WARNING, "register", this + " is not registered: " + e.getMessage());
+        return null;
+      }
       rail = user;
     }
     Lease lease = rail.lend(region, length, place, this::giveBack);
@@ -138,13 +147,14 @@ public final class S3Buffer implements AutoCloseable {
   }
 
   private synchronized void giveBack(boolean isFree) {
+    isLent = false;
     try {
       if (!isFree) {
         deregister();
       }
-      isLent = false;
-    } catch (RuntimeException e) { // It stays lent: the server may read it.
-      Log.LOGGER.log(Level.WARNING, this + " stay registered", e);
+    } catch (RuntimeException e) { // The server may read it.
+      isReachable = true;
+      Log.LOGGER.log(Level.WARNING, this + " stays registered until it is closed", e);
     }
   }
 

@@ -22,8 +22,8 @@ public enum S3Counter {
   /**
    * Calls by HTTP for another reason that the call has: an encrypted endpoint or object without the
    * setting that allows it, a {@code Content-MD5}, a checksum that is not computed here, a client
-   * that never repeats a call, a condition for a PUT before the server has shown that it knows
-   * tokens.
+   * that never repeats a call or has an interceptor that changes bodies, a condition for a PUT
+   * before the server has shown that it knows tokens.
    */
   UNSUITED,
   /** Calls by HTTP because others had all registered memory. */

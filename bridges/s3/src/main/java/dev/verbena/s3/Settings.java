@@ -23,6 +23,7 @@ import java.util.function.UnaryOperator;
  * @param encrypted whether objects go by RDMA, which is not encrypted, though requests go by HTTPS
  *     or have a key of the customer
  * @param connected whether tokens name a connection (RC) instead of a DC target, for tests
+ * @param interceptors whether those of the program leave bodies as they are
  * @param timeout how long a server may take until its access to the memory is withdrawn
  */
 record Settings(
@@ -36,6 +37,7 @@ record Settings(
     boolean requireReply,
     boolean encrypted,
     boolean connected,
+    boolean interceptors,
     Duration timeout) {
   static final String PREFIX = "dev.verbena.s3.";
 
@@ -70,6 +72,7 @@ record Settings(
             parse(values, "requireReply", "true", Settings::flag),
             parse(values, "https", "false", Settings::flag),
             parse(values, "connected", "false", Settings::flag),
+            parse(values, "interceptors", "false", Settings::flag),
             parse(values, "timeout", "10s", Settings::duration));
     if (settings.minBytes < 1 || settings.maxBytes < settings.minBytes) {
       throw new IllegalArgumentException(
@@ -98,7 +101,7 @@ record Settings(
 
   /** Returns one without a name if there is none. */
   private static List<String> devices(String value) {
-    List<String> devices = list(value);
+    List<String> devices = list(value).stream().distinct().toList();
     if (!devices.stream().allMatch(d -> d.matches("[^:]+(:\\d{1,5})?"))) {
       throw new IllegalArgumentException("names of devices, or name:index");
     }

@@ -22,7 +22,7 @@ final class Transfer {
 
   private final Operation operation;
   private final Endpoints endpoints;
-  private final boolean isRepeatable;
+  private final boolean suits;
   private final S3Buffer buffer;
   private final Publisher<ByteBuffer> body;
   private int attempts;
@@ -44,19 +44,19 @@ final class Transfer {
   /**
    * Creates one.
    *
-   * @param isRepeatable whether the client repeats a call that failed
+   * @param suits whether the client repeats a call that failed, and does not change bodies
    * @param buffer registered memory of the program that has the data; null if it has none
    * @param body the data that an asynchronous client sends; null if the client is another one
    */
   Transfer(
       Operation operation,
       Endpoints endpoints,
-      boolean isRepeatable,
+      boolean suits,
       S3Buffer buffer,
       Publisher<ByteBuffer> body) {
     this.operation = operation;
     this.endpoints = endpoints;
-    this.isRepeatable = isRepeatable;
+    this.suits = suits;
     this.buffer = buffer;
     this.body = body;
   }
@@ -120,16 +120,16 @@ final class Transfer {
         operation == Operation.PUT_OBJECT
             && (request.firstMatchingHeader("If-None-Match").isPresent()
                 || request.firstMatchingHeader("If-Match").isPresent());
-    boolean suits =
-        isRepeatable
+    boolean isSuited =
+        suits
             && (!isSecret || endpoints.settings().encrypted())
             && request.firstMatchingHeader("Content-MD5").isEmpty()
             // A server that knows no tokens would store nothing, and refuse the repetition.
             && (!isConditionalPut || found.hasRead());
-    if (!suits) {
+    if (!isSuited) {
       found.counters.count(S3Counter.UNSUITED);
     }
-    return suits;
+    return isSuited;
   }
 
   private static long limit(SdkHttpRequest request) {

@@ -2,6 +2,7 @@ package dev.verbena.s3;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -94,10 +95,12 @@ class DevicesTest {
   @ValueSource(strings = {"client,absent", "absent,client", "client,client", "client:1"})
   void namesOfDevices(String names) {
     rig.settings.put("device", names);
+    int before = contexts();
     Program program = Program.of(rig, false);
     assertEquals(2, readTwice(program));
     assertEquals(1, gids());
     assertEquals(1, rig.counter(S3Counter.REGISTRATIONS));
+    assertEquals(before + 1, contexts());
   }
 
   @ParameterizedTest
@@ -137,6 +140,36 @@ class DevicesTest {
     rig.network.faults().fail("ibv_reg_mr", 1, EIO);
     assertEquals(2, readTwice(program));
     assertEquals(0, rig.counter(S3Counter.DECLINED_BY_DEVICE));
+  }
+
+  @Test
+  void aBufferThatCannotBeRegisteredIsCopied() {
+    Program.of(rig, false).put(DATA); // Registers memory for its copy.
+    try (S3Buffer buffer = S3Rdma.allocate(SIZE)) {
+      buffer.segment().copyFrom(MemorySegment.ofArray(DATA));
+      rig.network.faults().fail("ibv_reg_mr", 1, EIO);
+      rig.client().putObject(buffer.in(Program.put().build()), buffer.body());
+    }
+    assertArrayEquals(DATA, rig.stored(Program.KEY));
+    assertEquals(2, rig.counter(S3Counter.PUT));
+    assertEquals(1, rig.counter(S3Counter.REGISTRATIONS));
+  }
+
+  /** The server may still read it. */
+  @Test
+  void aBufferThatCannotBeDeregisteredIsClosedLater() {
+    rig.server.profile(Profile.DECLINES_BY_ERROR);
+    S3Buffer buffer = S3Rdma.allocate(SIZE);
+    buffer.segment().copyFrom(MemorySegment.ofArray(DATA));
+    rig.network.faults().fail("ibv_dereg_mr", 1, EIO);
+    rig.client().putObject(buffer.in(Program.put().build()), buffer.body());
+    assertArrayEquals(DATA, rig.stored(Program.KEY));
+    rig.server.profile(Profile.SPEC);
+    pass();
+    rig.client().putObject(buffer.in(Program.put().build()), buffer.body());
+    assertEquals(2, rig.counter(S3Counter.REGISTRATIONS), "of the copy");
+    buffer.close();
+    assertFalse(buffer.segment().scope().isAlive());
   }
 
   @Test
