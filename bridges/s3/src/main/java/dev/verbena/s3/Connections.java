@@ -145,7 +145,7 @@ final class Connections implements Supplier<Access> {
     private void disconnect() {
       try {
         all.post("disconnect", SESSION, session);
-      } catch (RuntimeException e) { // It ends idle connections some time.
+      } catch (RuntimeException e) { // The server ends idle connections later.
         Log.LOGGER.log(Level.DEBUG, "a connection was not ended at the server", e);
       }
     }

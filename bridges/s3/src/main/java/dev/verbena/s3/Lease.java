@@ -51,7 +51,7 @@ final class Lease {
   private final End end;
   private final MemorySegment mark =
       MemorySegment.ofArray(new long[] {ThreadLocalRandom.current().nextLong()});
-  private final CompletableFuture<Void> answer = new CompletableFuture<>();
+  private final CompletableFuture<Void> timer = new CompletableFuture<>();
   private State state = State.PRIVATE;
   private long offered;
   private long filled;
@@ -137,7 +137,7 @@ final class Lease {
     state = State.OFFERED;
     offered = System.nanoTime();
     CompletableFuture<?> _ =
-        answer
+        timer
             .orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS)
             .exceptionallyAsync(
                 _ -> {
@@ -217,7 +217,7 @@ final class Lease {
   synchronized void end() {
     State before = state;
     state = State.ENDED;
-    answer.complete(null);
+    timer.complete(null);
     place.leave();
     switch (before) {
       case PRIVATE, ANSWERED -> end.run(true);

@@ -42,7 +42,7 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
   private static final ExecutionAttribute<RdmaInterceptor> OWNER =
       new ExecutionAttribute<>("dev.verbena.s3.RdmaInterceptor");
 
-  /** Bytes of a body that nobody wants, which are read all the same. */
+  /** How many bytes of a body that is not used are read. */
   private static final int SHORT = 64 << 10;
 
   private static final int SHORT_BUFFERS = 8;
@@ -55,7 +55,8 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
           "modifyAsyncHttpResponseContent");
 
   /**
-   * Interceptors of the program that change bodies, which the bridge takes before or after them.
+   * Whether an interceptor of a program can change bodies. The bridge does not see what it makes of
+   * a response, nor of the data of an {@link S3Buffer}.
    */
   private static final ClassValue<Boolean> CHANGES_BODIES =
       new ClassValue<>() {
@@ -153,12 +154,27 @@ public final class RdmaInterceptor implements ExecutionInterceptor {
                 .isPresent();
     boolean hasPlugins = // They may switch it off.
         request.overrideConfiguration().filter(c -> !c.plugins().isEmpty()).isPresent();
-    boolean changesBodies =
-        !endpoints.settings().interceptors()
-            && configuration.stream()
-                .flatMap(c -> c.executionInterceptors().stream())
-                .anyMatch(interceptor -> CHANGES_BODIES.get(interceptor.getClass()));
-    return !isOff && !hasPlugins && !changesBodies;
+    return !isOff && !hasPlugins && configuration.filter(this::changesBodies).isEmpty();
+  }
+
+  private boolean changesBodies(ClientOverrideConfiguration configuration) {
+    if (endpoints.settings().interceptors()) {
+      return false;
+    }
+    Optional<String> changing =
+        configuration.executionInterceptors().stream()
+            .<Class<?>>map(Object::getClass)
+            .filter(CHANGES_BODIES::get)
+            .findFirst()
+            .map(Class::getName);
+    changing.ifPresent(
+        type ->
+            Log.once(
+                System.Logger.Level.INFO,
+                type,
+                "calls of clients with an interceptor that can change bodies, "
+                    + (type + ", go by HTTP: see " + Settings.PREFIX + "interceptors")));
+    return changing.isPresent();
   }
 
   private Transfer own(ExecutionAttributes attributes) {

@@ -120,11 +120,12 @@ public final class S3Buffer implements AutoCloseable {
   }
 
   /**
-   * Begins an attempt with the memory; null if another one uses it, or if it is closed.
+   * Begins an attempt with the memory; null if another one uses it, or if it is closed or cannot be
+   * registered.
    *
-   * @param user of the device
+   * @param user the device that the attempt uses
    * @param place of the attempt
-   * @throws RuntimeException if the memory cannot be registered
+   * @throws RuntimeException if there is no connection
    */
   synchronized Lease lend(Rail user, long length, Window.Place place) {
     if (isLent || isReachable || length != segment.byteSize() || !arena.scope().isAlive()) {
